@@ -71,11 +71,12 @@ class MissingExtra(RaisonError):
         )
 
 
+# the last is oneDNN's
 MEMORY_ERRORS = (
     "can't allocate memory",
     "out of memory",
     "could not create a primitive",
-)  # the last is oneDNN's
+)
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -25,9 +25,8 @@ __all__ = [
 ]
 
 SPEC = 2**20  # a TOML file that says what to do
-CUT = (
-    2**22
-)  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
+# one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
+CUT = 2**22
 TEXT = 2**24  # one text, from a file or from standard input
 LINE = 2**26  # one record of a file with a record in each line
 FILE = 2**29  # a JSON file, or one file in an archive

@@ -104,9 +104,8 @@ def format_value(value: object) -> str:
         inside = ", ".join(map(format_value, value))
         return f"({inside},)" if len(value) == 1 else f"({inside})"
     if isinstance(value, float) and math.isinf(value):
-        return (
-            "1e999" if value > 0 else "-1e999"
-        )  # the literal that overflows to it; `inf` would be a name
+        # the literal that overflows to it; `inf` would be a name
+        return "1e999" if value > 0 else "-1e999"
     return str(value) if isinstance(value, Spec) else repr(value)
 
 

@@ -79,9 +79,8 @@ def end_of_letters(text: str, end: int) -> int:
     """Where a run of letters and digits ends that begins before `end`."""
     while end < len(text) and text[end - 1] != KEYCAP:
         char = text[end]
-        unseen = (
-            unicodedata.category(char) == "Cf" and char != INVISIBLE_SPACE
-        )  # joiners, soft hyphens
+        # joiners, soft hyphens
+        unseen = unicodedata.category(char) == "Cf" and char != INVISIBLE_SPACE
         belongs = kind_of(char) == "letter" or unseen
         if not (belongs or joins_letters(text, end) or joins_digits(text, end)):
             return end

@@ -31,12 +31,10 @@ class Batch:
     units: Sequence[Units]
     removal: str | None = None  # None: the model's default
     seed: int = 0
-    whole: Sequence[
-        Scored | None
-    ] = ()  # what the whole text gives each target, where that is known already
-    predicted: Sequence[
-        bool | None
-    ] = ()  # whether the target is what the model says about the whole text, likewise
+    # what the whole text gives each target, where that is known already
+    whole: Sequence[Scored | None] = ()
+    # whether the target is what the model says about the whole text, likewise
+    predicted: Sequence[bool | None] = ()
 
     def __len__(self) -> int:
         return len(self.encodings)
@@ -59,9 +57,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     parts: dict[str, object] = field(default_factory=dict)
     diagnostics: dict[str, object] = field(default_factory=dict)
-    artifacts: dict[str, str] = field(
-        default_factory=dict
-    )  # fitted things that were used: name -> content hash
+    # fitted things that were used: name -> content hash
+    artifacts: dict[str, str] = field(default_factory=dict)
     cost: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -75,13 +72,11 @@ class Method(ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
-    axis: ClassVar[str] = (
-        "token"  # token: scores [t], gathered to units by explain(); unit: scores [u]
-    )
+    # token: scores [t], gathered to units by explain(); unit: scores [u]
+    axis: ClassVar[str] = "token"
     pooling: ClassVar[str] = "max"  # where scores do not add up: max, the largest in size, or mean
-    watches: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # what it reads in a plain trace of the whole text, if it does
+    # what it reads in a plain trace of the whole text, if it does
+    watches: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def needs(self) -> frozenset[str]:

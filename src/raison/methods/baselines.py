@@ -73,9 +73,8 @@ class Words:
         self.model = cast("EmbeddingModel", model)
         self.tables = self.model.tables
         self.means: dict[int, torch.Tensor] = {}
-        self.known = [
-            self.vocabulary(table.num_embeddings) for table in self.tables
-        ]  # per stream: ids of words
+        # per stream: ids of words
+        self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]
 
     def vocabulary(self, size: int) -> np.ndarray:
         """Ids that are words: neither special tokens nor rows that the tokenizer does not know."""

@@ -26,9 +26,8 @@ def relevance_reached(trace: Trace) -> float:
 
 def with_conservation(scores: np.ndarray, trace: Trace) -> Answer:
     """The answer of a pass that hands one unit of relevance on, and whether it arrived."""
-    expected = (
-        0.0 if trace.target.contrast is not None else 1.0
-    )  # a contrast is one pass minus another
+    # a contrast is one pass minus another
+    expected = 0.0 if trace.target.contrast is not None else 1.0
     total = relevance_reached(trace)
     lost = abs(total - expected)
     notes = notes_on_missing_rules(trace)

@@ -41,9 +41,8 @@ class GradientShap(Method):
     """
 
     samples: int = 50  # gradients; the standard error falls with their square root, or faster
-    baselines: str | tuple[str, ...] = (
-        "auto"  # words | zero | pad | mask | mean | text:…, or several; auto: words
-    )
+    # words | zero | pad | mask | mean | text:…, or several; auto: words
+    baselines: str | tuple[str, ...] = "auto"
     paper = "Erion et al. 2021"
     additive = True
     needs = frozenset({"gradients"})

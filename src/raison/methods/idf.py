@@ -85,9 +85,8 @@ class Idf(Method):
     `raison idf`.
     """
 
-    table: str | None = field(
-        default=None, metadata={"file": True}
-    )  # of `raison idf`; None: the shipped one
+    # of `raison idf`; None: the shipped one
+    table: str | None = field(default=None, metadata={"file": True})
 
     paper = "Spärck Jones 1972"
     signed = False

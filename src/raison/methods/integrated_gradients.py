@@ -39,14 +39,12 @@ class IntegratedGradients(Method):
     to zero RMSNorm makes the value jump.
     """
 
-    steps: int | None = (
-        None  # equal steps; None: as many evaluations as it takes, where they are needed
-    )
+    # equal steps; None: as many evaluations as it takes, where they are needed
+    steps: int | None = None
     baseline: str = "auto"  # zero | pad | mask | mean | text:… | auto: mask, else pad, else mean
     rule: str = "midpoint"  # of equal steps; reference: P0's, steps + 1 places with both ends, all weighted alike
-    tolerance: float = (
-        0.01  # of the gap: where the adaptive evaluation ends, and above which a note says so
-    )
+    # of the gap: where the adaptive evaluation ends, and above which a note says so
+    tolerance: float = 0.01
     most: int = MOST  # evaluations of one path at most, without steps
     moved: str = "free"  # free: only what may be removed | all: everything that the target may see
     paper = "Sundararajan et al. 2017"
@@ -152,9 +150,8 @@ class Walk:
     path: Path
     rule: Rule
     evaluations: int = 0
-    wanted: np.ndarray = field(
-        init=False
-    )  # places that the rule wants to know about; none at its end
+    # places that the rule wants to know about; none at its end
+    wanted: np.ndarray = field(init=False)
     integral: Integral = field(init=False)  # what the rule returns at its end
 
     def __post_init__(self) -> None:

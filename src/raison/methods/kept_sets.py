@@ -61,9 +61,8 @@ def worth_sharing(question: Question) -> bool:
     """Whether the sets of a question have enough of their beginnings in common."""
     encoding, target = question.encoding, question.target
     visible = target.visible(question.keep, encoding)
-    visible = np.unique(
-        visible, axis=0
-    )  # [n t] in the order of a dictionary: a row shares most with the one before
+    # [n t] in the order of a dictionary: a row shares most with the one before
+    visible = np.unique(visible, axis=0)
     parting = (visible[1:] != visible[:-1]).argmax(1)  # where it parts from that one
     if (
         encoding.segments[0] == "source"

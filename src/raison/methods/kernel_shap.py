@@ -46,9 +46,8 @@ class KernelShap(Method):
     the draws have left when φ is fitted.
     """
 
-    samples: int | None = (
-        None  # sets asked besides everything and nothing; None: 500 and 4 for each unit
-    )
+    # sets asked besides everything and nothing; None: 500 and 4 for each unit
+    samples: int | None = None
     paired: bool = True  # draw sets together with their complements
 
     paper = "Lundberg & Lee 2017"
@@ -81,9 +80,8 @@ class KernelShap(Method):
 
         parts = [np.zeros((0, size), bool)]
         weights = [np.zeros(0)]
-        weight_of_size = {
-            k: (size - 1) / (k * (size - k)) for k in range(1, size)
-        }  # of all sets of a size
+        # of all sets of a size
+        weight_of_size = {k: (size - 1) / (k * (size - k)) for k in range(1, size)}
         left = samples
         for small in range(1, size // 2 + 1):
             sizes = sorted({small, size - small})
@@ -167,9 +165,8 @@ def fit(design: Design, asked: SetValues) -> Answer:
     kept = design.keep.astype(float)
     share_kept = kept.mean(1)
     centred = kept - share_kept[:, None]  # [n u] what tells units apart; rows sum to zero
-    rest = (
-        asked.value[:-2] - nothing - share_kept * gain
-    )  # [n] what equal shares do not account for
+    # [n] what equal shares do not account for
+    rest = asked.value[:-2] - nothing - share_kept * gain
     weighted = centred * design.weight[:, None]
     inverse = np.linalg.pinv(weighted.T @ centred, rcond=1e-10, hermitian=True)  # [u u]
     apart = inverse @ (weighted.T @ rest)  # sums to zero
@@ -181,17 +178,14 @@ def fit(design: Design, asked: SetValues) -> Answer:
         residual = rest - centred @ apart
         drawn = slice(len(kept) - design.drawn, None)
         split = (-1, design.rows_per_draw, size)
-        influence = (weighted[drawn] * residual[drawn, None]).reshape(split).sum(
-            1
-        ) @ inverse  # [draws u]
-        own = (
-            ((weighted[drawn] @ inverse) * centred[drawn]).reshape(split).sum((1, 2))
-        )  # how much a draw fits itself
+        # [draws u]
+        influence = (weighted[drawn] * residual[drawn, None]).reshape(split).sum(1) @ inverse
+        # how much a draw fits itself
+        own = ((weighted[drawn] @ inverse) * centred[drawn]).reshape(split).sum((1, 2))
         influence /= 1 - np.minimum(own, MOST_OWN)[:, None]
         error = np.sqrt(len(influence) * influence.var(0, ddof=1))
-        degrees = int(
-            (1 - own).sum()
-        )  # what the fit leaves of the draws; sets that are taken whole have no part in it
+        # what the fit leaves of the draws; sets that are taken whole have no part in it
+        degrees = int((1 - own).sum())
     return answer_with_margin(
         gain / size + apart, error, degrees, diagnostics=facts, cost=asked.cost
     )

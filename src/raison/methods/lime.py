@@ -69,9 +69,8 @@ class Lime(Method):
         value = asked.value[:-1]
         weight = self.weights(keep)
 
-        rows = np.concatenate(
-            [np.ones((len(keep), 1)), keep], axis=1
-        )  # [n 1+u] the intercept comes first
+        # [n 1+u] the intercept comes first
+        rows = np.concatenate([np.ones((len(keep), 1)), keep], axis=1)
         penalty = np.diag([0.0] + [self.ridge] * size)
         inverse = np.linalg.inv((rows * weight[:, None]).T @ rows + penalty)
         coefficients = inverse @ (rows.T @ (weight * value))

@@ -37,12 +37,10 @@ class MaskedLRP(Method):
     # a file made by `raison heads`; None: what comes with the model
     heads: str | None = field(default=None, metadata={"file": True})
     kinds: str = "both"  # synt | pos | both
-    top: int = (
-        1  # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
-    )
-    syntactic: float = (
-        0.1  # a head is syntactic if it finds a relation so much better than the best fixed offset
-    )
+    # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
+    top: int = 1
+    # a head is syntactic if it finds a relation so much better than the best fixed offset
+    syntactic: float = 0.1
     positional: float = 0.8  # and positional if it looks at one offset in so many of the cases
     variant: str = "paper"  # paper | released
     random: bool = False  # as many heads anywhere, drawn by the seed: the ablation of P4's Table 1

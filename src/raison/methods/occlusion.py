@@ -68,14 +68,12 @@ class Occlusion(Method):
         for segment in np.unique(segment_of_unit):
             inside = np.flatnonzero(segment_of_unit == segment)
             window = min(self.window, len(inside))
-            before = (
-                (window - 1) // self.stride * self.stride
-            )  # the first window that reaches the first unit
+            # the first window that reaches the first unit
+            before = (window - 1) // self.stride * self.stride
             starts = np.arange(-before, len(inside), self.stride)[:, None]
 
-            place = np.full(
-                len(units), -window - before
-            )  # of each unit in its text; the others are far away
+            # of each unit in its text; the others are far away
+            place = np.full(len(units), -window - before)
             place[inside] = np.arange(len(inside))
             covers.append((starts <= place) & (place < starts + window))
         return np.concatenate(covers)

@@ -21,10 +21,11 @@ FIRST = 7  # midpoints of the first round
 MOST = 243  # places, the ends included
 ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
 ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
+# tolerances that the errors of all stretches may add up to: those that F tells, and others
 KNOWN, HIDDEN = (
     4.0,
     1.5,
-)  # tolerances that the errors of all stretches may add up to: those that F tells, and others
+)
 UNEQUAL = 2.0  # a stretch is halved where its error exceeds twice an equal share of what is allowed
 
 
@@ -159,9 +160,8 @@ def stretches(places: np.ndarray, order: int) -> np.ndarray:
     left, right = places[:-1], places[1:]
     width = (right - left)[:, None]
     middle = ((left + right) / 2)[:, None]
-    first = np.clip(
-        np.arange(size - 1) + 1 - order // 2, 0, size - order
-    )  # of the places around each stretch
+    # of the places around each stretch
+    first = np.clip(np.arange(size - 1) + 1 - order // 2, 0, size - order)
     window = first[:, None] + np.arange(order)  # [n-1 order]
 
     # in units of the stretch, from its middle: -1/2 to 1/2

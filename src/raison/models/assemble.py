@@ -56,9 +56,8 @@ def assemble(
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
     check_prompts(hf)
-    inner: Any = (
-        hf.get_base_model() if hasattr(hf, "get_base_model") else hf
-    )  # peft wraps the model it adapts
+    # peft wraps the model it adapts
+    inner: Any = hf.get_base_model() if hasattr(hf, "get_base_model") else hf
     kind = type(inner)
     loader = getattr(kind, "raison_loader", None)
     if loader is not None:  # it explains itself

@@ -44,9 +44,8 @@ def plain_model(name: str, options: LoadOptions) -> Checkpoint:
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
     if is_adapter(path):
         base = plain_model(base_of(path), options)
-        model = merged(
-            base.model, path
-        )  # first: it says in a sentence what is wrong with the adapter's files
+        # first: it says in a sentence what is wrong with the adapter's files
+        model = merged(base.model, path)
         missing = base.missing - saved_names(path)
         return Checkpoint(model, base.tokenizer, path.name, path, missing)
     return from_folder_or_hub(name, options)

@@ -96,9 +96,8 @@ def statement(
     explanation: Explanation, certificate: Certificate, passages: Sequence[PassageFinding]
 ) -> str:
     """The finding in one sentence."""
-    exact_words = certificate.rule == "argmax" and bool(
-        certificate.is_prediction
-    )  # else a rule is kept, not the words
+    # else a rule is kept, not the words
+    exact_words = certificate.rule == "argmax" and bool(certificate.is_prediction)
     if certificate.status == "impossible":
         return "The whole context is not enough for this answer, and this search found no part of it that is."
     size = len(selected_units(explanation))

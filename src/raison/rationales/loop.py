@@ -18,9 +18,8 @@ from raison.rationales.problem import JudgedSets, Policy, Problem
 
 __all__ = ["solve"]
 
-REFUTATIONS = (
-    20  # times that a search may be refuted by the independent check before its answer is given up
-)
+# times that a search may be refuted by the independent check before its answer is given up
+REFUTATIONS = 20
 
 
 def solve(
@@ -77,9 +76,8 @@ class RunningSearch:
             self.finish()
             return
         if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
-            problem.status = (
-                "budget"  # what is left of it goes to a part of these sets, and then it is over
-            )
+            # what is left of it goes to a part of these sets, and then it is over
+            problem.status = "budget"
             sets = sets[: problem.budget - problem.evaluations]
             if not len(sets):
                 self.finish()

@@ -89,12 +89,10 @@ class Problem:
     improved: bool = False  # something better than the whole context was found
     finished: bool = False  # the policy has come to its end
     notes: list[str] = field(default_factory=list)
-    levels: list[dict[str, str | int]] | None = (
-        None  # what a hierarchical search kept at each level
-    )
-    refuted: set[bytes] = field(
-        default_factory=set
-    )  # sets that an independent evaluation found not to be enough
+    # what a hierarchical search kept at each level
+    levels: list[dict[str, str | int]] | None = None
+    # sets that an independent evaluation found not to be enough
+    refuted: set[bytes] = field(default_factory=set)
     progress: float = 0.0  # share of the work that is done, where a policy knows it
     evaluations: int = 0
     search_tokens: int = 0  # pushed through the blocks by the search

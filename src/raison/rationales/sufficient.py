@@ -146,9 +146,8 @@ class Penalty(Rule):
         return np.where(enough, self.weight * sizes - value, np.inf)
 
     def floor(self, size: int, probable: bool) -> float:
-        return (
-            self.weight * size if probable else -np.inf
-        )  # −log p is never below 0, other values have no bound
+        # −log p is never below 0, other values have no bound
+        return self.weight * size if probable else -np.inf
 
 
 def rule_of(given: Any) -> Rule | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raison.core.json_record import plain
+from raison.core.json_record import to_json_value
 from raison.rationalizers.config import RationalizerConfig
 from raison.rationalizers.homogeneity import Homogeneity
 from raison.rationalizers.training_config import RationalizerTraining
@@ -143,7 +143,7 @@ class RationalizerReport:
         values: dict[str, Any] = {"what": "rationalizer"}
         for name, value in vars(self).items():
             values[name] = (
-                value.to_dict() if isinstance(value, RationalizerScores) else plain(value)
+                value.to_dict() if isinstance(value, RationalizerScores) else to_json_value(value)
             )
         return values
 

@@ -14,7 +14,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
-from raison.core.json_record import plain
+from raison.core.json_record import to_json_value
 from raison.core.parameters import check_choice, check_integer
 from raison.core.records import Example
 from raison.models.catalog.quiet import quiet
@@ -89,7 +89,7 @@ class Experiment:
             "model": self.model_name,
             "variant": self.variant,
             "data": data_mark(self.data),
-            "asked": plain(self.asked),
+            "asked": to_json_value(self.asked),
             "training": self.training.to_dict(),
             "weights": fingerprint_of_model(self.model),
             "content": content_of(self.data),

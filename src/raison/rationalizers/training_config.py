@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.core.json_record import Record, record
+from raison.core.json_record import Record, record_field
 from raison.core.parameters import check_in_range, check_integer
 
 __all__ = ["LossWeights", "RationalizerTraining"]
@@ -32,7 +32,7 @@ class LossWeights(Record):
 class RationalizerTraining(Record):
     """How a rationalizer is trained."""
 
-    weights: LossWeights = record("LossWeights", default=LossWeights())
+    weights: LossWeights = record_field("LossWeights", default=LossWeights())
     lr: float = 5e-5  # of the encoder
     head_lr: float = 5e-4
     lora: int = 0  # rank of an adapter; 0: all weights of the blocks

@@ -18,9 +18,8 @@ from raison.core.errors import ModelError
 
 __all__ = ["Entry", "ModelAndTokenizer", "entries", "register", "register_folder"]
 
-ModelAndTokenizer = tuple[
-    Any, Any
-]  # of transformers, of whatever class; the model is in evaluation mode
+# of transformers, of whatever class; the model is in evaluation mode
+ModelAndTokenizer = tuple[Any, Any]
 Opener = Callable[[], ModelAndTokenizer]
 
 
@@ -34,9 +33,8 @@ class Entry:
     size: int
     opener: Opener
     hidden: bool = False  # a model for tests or a part of another one: not listed to users
-    folder: Path | None = (
-        None  # of a model that explains itself: a loader opens it (registry.loaders), not the opener
-    )
+    # of a model that explains itself: a loader opens it (registry.loaders), not the opener
+    folder: Path | None = None
 
     def open(self) -> ModelAndTokenizer:
         """The transformers model, in evaluation mode, and its tokenizer; the first call may download them."""

@@ -22,9 +22,8 @@ from raison.models.catalog.lock import held
 __all__ = ["Origin", "build", "root", "source"]
 
 MANIFEST = "manifest.json"
-SMALL = (
-    16 << 20
-)  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
+# bytes: files up to this size are compared by digest too; hashing weights would cost a second
+SMALL = 16 << 20
 log = logging.getLogger("raison")
 
 Origin = dict[str, str]  # where a model came from: a registry or the hub, and which version

@@ -116,9 +116,8 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
 
     format: Any = sentencepiece_model_pb2  # its classes are made when it is imported
     (folder / "source.spm").write_bytes(source.read_bytes())
-    spm = format.ModelProto.FromString(
-        source.read_bytes()
-    )  # whose way to normalise text is that of the target too
+    # whose way to normalise text is that of the target too
+    spm = format.ModelProto.FromString(source.read_bytes())
     controls = [piece for piece in spm.pieces if piece.type != piece.NORMAL]
     names = {piece.piece for piece in controls} | {"<pad>"}
     total = sum(1 / rank for rank in range(1, len(vocabulary) + 1))

@@ -67,9 +67,8 @@ def local(kind: Any, folder: Path, name: str, **options: Any) -> Any:
             )
     except Exception as error:
         raise unreadable(folder, name, error) from error
-    model.config._name_or_path = (
-        name  # the place of the cache is nobody's business in a saved record
-    )
+    # the place of the cache is nobody's business in a saved record
+    model.config._name_or_path = name
     return model.eval()
 
 

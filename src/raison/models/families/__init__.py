@@ -22,13 +22,11 @@ class Family:
 
     name: str
     model_types: tuple[str, ...]  # of transformers configs
-    positions: str = (
-        "argument"  # argument | module | relative | none: how original positions reach the model
-    )
+    # argument | module | relative | none: how original positions reach the model
+    positions: str = "argument"
     offset: Callable[[Any], int] = lambda config: 0  # what position 0 is called
-    reach: Callable[[Any], int] = lambda config: (
-        0
-    )  # tokens from which it attends in another way, if not in the config
+    # tokens from which it attends in another way, if not in the config
+    reach: Callable[[Any], int] = lambda config: 0
     prepare: Callable[[Any], None] | None = None  # instance-level hooks on a fresh view
     note: str = ""  # one sentence for the generated table
 

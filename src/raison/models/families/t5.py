@@ -22,9 +22,8 @@ def relative_bias(
         if call is None or call.positions is None:
             return plain(query_length, key_length, **kwargs)
         if call.packed is not None and module.is_decoder:
-            distance = (call.packed.seen - call.packed.positions[:, None])[
-                None
-            ]  # [1 q d], to the ancestors
+            # [1 q d], to the ancestors
+            distance = (call.packed.seen - call.packed.positions[:, None])[None]
         else:
             positions = call.positions[min(stream, len(call.positions) - 1)]
             distance = positions[:, None, :] - positions[:, :, None]  # [b s t]

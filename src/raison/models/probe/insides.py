@@ -97,9 +97,8 @@ class HeadsOff(TorchFunctionMode):
 
     def __init__(self, factors: np.ndarray):
         super().__init__()
-        self.factors = iter(
-            torch.from_numpy(factors)
-        )  # [h] for each attention, in the order in which they run
+        # [h] for each attention, in the order in which they run
+        self.factors = iter(torch.from_numpy(factors))
 
     def __torch_function__(
         self,

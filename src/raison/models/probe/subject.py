@@ -19,9 +19,8 @@ SENTENCE = "The old town lies on a hill above the river, and nobody knows who bu
 QUESTION = "Where does the town lie?"
 AFFORDABLE = 760  # tokens: a window up to this size is crossed with a real text
 BEYOND = 8  # tokens behind a border
-SPAN = re.compile(
-    r"(window|chunk|radius|block_size|local_att)(?!.*layers)"
-)  # settings that may name a border
+# settings that may name a border
+SPAN = re.compile(r"(window|chunk|radius|block_size|local_att)(?!.*layers)")
 
 
 def subject(model: TransformersModel) -> tuple[Encoding, Target]:
