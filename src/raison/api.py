@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, overload
 
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Example, Explanation
-from raison.core.registry import Registry, datasets, methods, metrics, rules, searches, suggest
+from raison.core.registry import Registry, datasets, methods, metrics, rules, searches, suggest_name
 from raison.core.spec import Spec
 from raison.engine import Request, explain_examples
 from raison.methods.base import Method, check_needs
@@ -392,6 +392,6 @@ def ls(what: str = "methods") -> list[str]:
     if what not in LISTED:
         known = [*LISTED, "models"]
         raise InputError(
-            f"There is nothing called {what!r} to list.{suggest(what, known)} Use {', '.join(known)}."
+            f"There is nothing called {what!r} to list.{suggest_name(what, known)} Use {', '.join(known)}."
         )
     return list(LISTED[what])

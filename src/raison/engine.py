@@ -237,7 +237,7 @@ def subjects_of(
                 f"Nothing in {example.text[:40]!r} may be removed, so there is nothing to explain: give a longer text."
             )
         for encoding, target in targets:
-            units = grouping.group(encoding, level, target.free(encoding))
+            units = grouping.group_tokens(encoding, level, target.free(encoding))
             subjects.append(Subject(encoding, target, units, prediction))
     return subjects
 
@@ -293,7 +293,7 @@ def plain_batch(model: Model, request: Request) -> Batch:
     example = Example(QUESTION, PLAIN) if model.task == "qa" else Example(PLAIN)
     (encoding,) = model.encode([example])
     encoding, target = model.resolve_targets(encoding, TargetSpec())[0]
-    units = grouping.group(encoding, request.level(model), target.free(encoding))
+    units = grouping.group_tokens(encoding, request.level(model), target.free(encoding))
     return Batch([encoding], [target], [units], request.removal, request.seed)
 
 

@@ -1,9 +1,8 @@
-"""The result of an evaluation: methods × numbers on the same texts, with intervals."""
+"""Evaluation, the record of methods × numbers on the same texts, with intervals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.findings import PredictionSummary
@@ -21,7 +20,7 @@ __all__ = [
 
 Curves = dict[str, dict[str, list[float]]]  # key -> method -> values
 Costs = dict[str, dict[str, float]]  # method, or "metrics" -> what was spent -> how much
-UnitScores = dict[str, list[list[Any]]]  # method -> [[name of a unit, score], …]
+UnitScores = dict[str, list[list[str | float]]]  # method -> [[name of a unit, score], …]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class EvaluatedText(Record):
     id: str
     text: str
     pair: str | None = None
-    label: Any = None
+    label: object = None
     target: str = ""  # what was explained
     probability: float | None = None
     units: UnitScores = field(default_factory=dict)  # shown for the best and worst texts

@@ -183,7 +183,7 @@ def value_from_json(item: Field[object], value: Any) -> object:
     return value
 
 
-def to_json_value(value: object) -> Any:
+def to_json_value(value: object) -> object:
     """A value as JSON has it: arrays and tuples become lists, records become objects."""
     if isinstance(value, Record):
         return value.to_dict()

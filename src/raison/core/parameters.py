@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, TypeVar
 
 from raison.core.errors import InputError
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.core.spec import SpecValue
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def dataclass_from_settings(kind: type[S], given: Mapping[str, object], where: s
     known = [item.name for item in parameters]
     for name in given:
         if name not in known:
-            hint = suggest(name, known)
+            hint = suggest_name(name, known)
             takes = ", ".join(known)
             raise InputError(f"{where} has no setting {name!r}.{hint} It takes {takes}.")
     for item in parameters:

@@ -323,8 +323,10 @@ class Target(Record):
     @property
     def rows(self) -> np.ndarray:
         """Rows of the axis at which the model gives its answer (none for a label)."""
-        rows = np.array(self.positions, dtype=np.int64)
-        return rows - 1 if self.generated else rows
+        positions = np.array(self.positions, dtype=np.int64)
+        if self.generated:
+            return positions - 1
+        return positions
 
     def scope(self, size: int) -> np.ndarray:
         """[t] the positions that the target may see."""

@@ -1,4 +1,4 @@
-"""One notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
+"""Spec, the one notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
 
 The same string is typed on the command line, stored in every result and used in run files. It is read
 by a grammar, never evaluated.
@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import numpy as np
 
 from raison.core.errors import InputError
 
@@ -27,10 +29,12 @@ class Spec:
     params: Mapping[str, SpecValue] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        inside = ", ".join(
-            f"{key}={format_value(value)}" for key, value in sorted(self.params.items())
-        )
-        return f"{self.name}({inside})" if inside else self.name
+        if not self.params:
+            return self.name
+        params = []
+        for key in sorted(self.params):
+            params.append(f"{key}={format_value(self.params[key])}")
+        return f"{self.name}({', '.join(params)})"
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -60,20 +64,21 @@ class Spec:
 
 def parse_value(node: ast.AST, *, nested: bool = False, dots: bool = False) -> SpecValue:
     """The value of a literal, a name or a call with keyword arguments; anything else is refused."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, type(None))):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = parse_value(node.operand, nested=True)
-        if isinstance(value, (int, float)):
-            return -value
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(parse_value(item, nested=True, dots=dots) for item in node.elts)
-    if isinstance(node, ast.Name):
-        return Spec(node.id)
-    if nested and dots and isinstance(node, ast.Attribute):
-        return Spec(dotted_name(node))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        return Spec(node.func.id, parse_params(node.keywords, dots=dots))
+    match node:
+        case ast.Constant(value=str() | int() | float() | None as literal):
+            return literal
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = parse_value(operand, nested=True)
+            if isinstance(value, (int, float)):
+                return -value
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return tuple(parse_value(item, nested=True, dots=dots) for item in items)
+        case ast.Name(id=name):
+            return Spec(name)
+        case ast.Attribute() if nested and dots:
+            return Spec(dotted_name(node))
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
+            return Spec(name, parse_params(keywords, dots=dots))
     raise ValueError("not a spec")
 
 
@@ -98,15 +103,20 @@ def dotted_name(node: ast.expr) -> str:
 
 def format_value(value: object) -> str:
     """The text that `parse_value` turns into the same value."""
-    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+    if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, (tuple, list)):
         inside = ", ".join(map(format_value, value))
-        return f"({inside},)" if len(value) == 1 else f"({inside})"
-    if isinstance(value, float) and math.isinf(value):
-        # the literal that overflows to it; `inf` would be a name
-        return "1e999" if value > 0 else "-1e999"
-    return str(value) if isinstance(value, Spec) else repr(value)
+        if len(value) == 1:
+            inside += ","
+        return f"({inside})"
+    if value == math.inf:
+        return "1e999"  # the literal that overflows to it; `inf` would be a name
+    if value == -math.inf:
+        return "-1e999"
+    if isinstance(value, Spec):
+        return str(value)
+    return repr(value)
 
 
 def index_from_digits(digits: str, count: int) -> int | None:
@@ -114,4 +124,6 @@ def index_from_digits(digits: str, count: int) -> int | None:
     if not digits.isdecimal() or len(digits) >= 10:
         return None
     index = int(digits)
-    return index if index < count else None
+    if index >= count:
+        return None
+    return index

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 from raison.core.errors import InputError
 from raison.core.parameters import changed_parameters
 from raison.core.records import Example
-from raison.core.registry import datasets, suggest
+from raison.core.registry import datasets, suggest_name
 from raison.core.spec import Spec
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
@@ -73,7 +73,7 @@ class Dataset(ABC):
                 if split in DEVELOPMENT:
                     return split
 
-        near = suggest(str(wanted), list(splits))
+        near = suggest_name(str(wanted), list(splits))
         known = ", ".join(splits)
         raise InputError(
             f"The data set {self.spec()} has no split {wanted!r}.{near} It has: {known}."

@@ -24,7 +24,7 @@ from torch import nn
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.models.codec import Codec
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
@@ -42,8 +42,9 @@ def baseline_named(name: object) -> None:
         if not name[len(TEXT) :].strip():
             raise InputError("The text of the baseline is empty: write baseline='text:some words'.")
     elif name not in BASELINES:
+        hint = suggest_name(str(name), list(BASELINES))
         raise InputError(
-            f"There is no baseline {name!r}.{suggest(str(name), list(BASELINES))} Use one of {', '.join(BASELINES)}, "
+            f"There is no baseline {name!r}.{hint} Use one of {', '.join(BASELINES)}, "
             "or a text of your own as 'text:some words'."
         )
 

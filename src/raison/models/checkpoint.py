@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from raison.core.errors import ModelError
-from raison.core.limits import from_json
+from raison.core.limits import read_json_text
 
 __all__ = ["Checkpoint", "check_folder", "refuse_missing", "refuse_pickled_shards", "weights_index"]
 
@@ -91,7 +91,7 @@ def check_safetensors(folder: Path) -> None:
 def weights_named_by_config(folder: Path) -> str | None:
     """The file that config.json names for the weights, where it names one."""
     try:
-        settings = from_json((folder / "config.json").read_text(encoding="utf-8"))
+        settings = read_json_text((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None  # what is wrong with the config is said where it is opened
     named = settings.get("transformers_weights") if isinstance(settings, dict) else None
@@ -113,7 +113,7 @@ def weights_index(folder: Path, explicit: str | None = None) -> Path | None:
 def refuse_pickled_shards(index: Path, name: str) -> None:
     """Raise where the index of a sharded checkpoint names a file that is no safetensors file."""
     try:
-        files = from_json(index.read_text(encoding="utf-8"))["weight_map"].values()
+        files = read_json_text(index.read_text(encoding="utf-8"))["weight_map"].values()
         pickled = sorted(file for file in files if not file.endswith(".safetensors"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelError(

@@ -114,7 +114,7 @@ class Codec:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
-        limits.check_text(size)
+        limits.check_text_size(size)
         return checked(partial(self.pieces, text, pair, special), partial(no_tokens, text))
 
     def pieces(self, text: str, pair: str | None, special: bool) -> Pieces:
@@ -125,7 +125,7 @@ class Codec:
 
     def target(self, text: str) -> list[int]:
         """Tokens of what an encoder-decoder writes: some cut the language of the target in another way."""
-        limits.check_text(len(text.encode("utf-8", "surrogatepass")))
+        limits.check_text_size(len(text.encode("utf-8", "surrogatepass")))
 
         def cut() -> list[int]:
             with self.lock:

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from raison.core.errors import ModelError
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.models.panics import is_panic, no_lines_of_rust, reason_of
 
 __all__ = ["reachable", "sentence"]
@@ -80,7 +80,7 @@ def sentence(action: Callable[[], T], name: str, what: str) -> T:
         if isinstance(error, OSError) and not reachable() and not os.path.exists(name):
             from raison.models import catalog
 
-            near = suggest(name, list(catalog.entries()))
+            near = suggest_name(name, list(catalog.entries()))
             hub = f"the hub at {endpoint()!r}" if "HF_ENDPOINT" in os.environ else "the hub"
             raise ModelError(
                 f"There is no model {name!r} here and {hub} can't be reached.{near} "

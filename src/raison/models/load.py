@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from raison.core import limits
 from raison.core.errors import InputError, ModelError
-from raison.core.registry import loaders, suggest
+from raison.core.registry import loaders, suggest_name
 from raison.models import catalog
 from raison.models.load_options import TASKS, LoadOptions, looks_local
 from raison.models.protocol import InspectableModel, Model
@@ -71,7 +71,7 @@ def load(
     """
     if task is not None and task not in TASKS:
         raise InputError(
-            f"There is no task {task!r}.{suggest(task, list(TASKS))} Use one of {', '.join(TASKS)}."
+            f"There is no task {task!r}.{suggest_name(task, list(TASKS))} Use one of {', '.join(TASKS)}."
         )
     if hasattr(model, "encode") and hasattr(model, "score") and hasattr(model, "offers"):
         ready: Model = model
@@ -177,7 +177,7 @@ def kind_of(folder: Path) -> str:
     """The model_type that a folder's config.json names; "" where it names none."""
     try:
         text = (folder / "config.json").read_text(encoding="utf-8")
-        return str(limits.from_json(text).get("model_type", ""))
+        return str(limits.read_json_text(text).get("model_type", ""))
     except (OSError, ValueError, AttributeError):
         return ""
 

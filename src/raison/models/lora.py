@@ -56,7 +56,7 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     formula.
     """
     folder = Path(folder)
-    config = limits.from_json((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    config = limits.read_json_text((folder / "adapter_config.json").read_text(encoding="utf-8"))
     _refuse_variants(config)
     patterns = _alpha_patterns(model, config.get("alpha_pattern") or {})
     tensors = load_file(folder / "adapter_model.safetensors")
@@ -125,7 +125,7 @@ def _base_named_in(folder: Path) -> str | None:
     """What an adapter says that it was trained for."""
     try:
         text = (folder / "adapter_config.json").read_text(encoding="utf-8")
-        name = limits.from_json(text)["base_model_name_or_path"]
+        name = limits.read_json_text(text)["base_model_name_or_path"]
     except (ValueError, KeyError, TypeError):
         return None
     return name if isinstance(name, str) else None

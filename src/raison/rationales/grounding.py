@@ -9,7 +9,7 @@ import numpy as np
 from raison.core.findings import Certificate, Grounding, PassageFinding
 from raison.core.records import Explanation, Units
 from raison.core.registry import rules
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
 from raison.rationales.sufficient import Rule
@@ -25,7 +25,7 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
     if certificate is None:
         raise ValueError("only a rationale has a grounding")
     encoding, target, units = explanation.encoding, explanation.target, explanation.units
-    slots = group(encoding, "slot", target.free(encoding))
+    slots = group_tokens(encoding, "slot", target.free(encoding))
     kept = tokens_of_rationale(explanation)
     selected = [bool(kept[slots.of == number].any()) for number in range(len(slots))]
 

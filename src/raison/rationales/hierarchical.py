@@ -208,7 +208,7 @@ def coarse_of(problem: Problem, level: str) -> np.ndarray:
     fine = problem.units
     if level == fine.level:
         return np.arange(len(fine))
-    of = grouping.group(problem.encoding, level, fine.of >= 0).of
+    of = grouping.group_tokens(problem.encoding, level, fine.of >= 0).of
     merged = np.arange(int(of.max()) + 1)
     touched = [np.unique(of[fine.of == unit]) for unit in range(len(fine))]
     for groups in touched:

@@ -86,7 +86,7 @@ class Lines:
 
     def records(self) -> Iterator[JsonObject]:
         for body in self.bodies:
-            yield limits.from_json(body)
+            yield limits.read_json_text(body)
 
 
 def body_of(line: bytes) -> bytes | None:
@@ -117,7 +117,7 @@ def read(data: bytes, file: str) -> Lines:
             found.damage.append(Damage(file, number, "stands behind the end of the file"))
             continue
         if body.startswith(b'{"end":'):
-            end = limits.from_json(body)
+            end = limits.read_json_text(body)
             check_schema(end, file)
         else:
             found.bodies.append(body)

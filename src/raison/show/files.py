@@ -68,9 +68,9 @@ def read_text(path: Path) -> str:
 def json_value(text: str) -> Any:
     """A JSON value, or those of several lines as a list."""
     try:
-        return limits.from_json(text)
+        return limits.read_json_text(text)
     except json.JSONDecodeError:
-        return [limits.from_json(line) for line in text.split("\n") if line.strip()]
+        return [limits.read_json_text(line) for line in text.split("\n") if line.strip()]
 
 
 def saved_from_json(value: Any) -> Saved:

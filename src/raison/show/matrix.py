@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.records import Encoding, Explanation, Span, Target
-from raison.core.units import visible
+from raison.core.units import visible_space
 from raison.show.certificate import certificate_of, is_rationale
 from raison.show.spans import given, golden
 from raison.show.wording import clean, provenance
@@ -209,7 +209,7 @@ def column_of(encoding: Encoding, tokens: tuple[int, ...]) -> Column:
     name = encoding.tokens[first]
     if encoding.start[first] >= 0:
         name = encoding.texts[segment][encoding.start[first] : encoding.end[last]] or name
-    return Column(name.strip() or visible(name), segment, tokens)
+    return Column(name.strip() or visible_space(name), segment, tokens)
 
 
 # -- what people linked --------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ import torch
 
 from raison.core.errors import InputError, UnknownName
 from raison.core.parameters import changed_parameters, check_choice, check_in_range
-from raison.core.registry import Registry, suggest
+from raison.core.registry import Registry, suggest_name
 from raison.core.spec import Spec
 from raison.training.seeds import generator
 
@@ -173,7 +173,7 @@ def rule_of(spec: str | Spec | Rule) -> Rule:
         )
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
     if parsed.name not in keep_rules:
-        near = suggest(parsed.name, list(keep_rules))
+        near = suggest_name(parsed.name, list(keep_rules))
         raise UnknownName(
             f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}."
         )

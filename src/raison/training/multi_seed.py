@@ -115,7 +115,7 @@ def finished_report(place: Path, seed: int, same: Callable[[Report], bool]) -> R
     if not (place / REPORT).exists():
         return None
     try:
-        report: Report = limits.from_json((place / REPORT).read_text(encoding="utf-8"))
+        report: Report = limits.read_json_text((place / REPORT).read_text(encoding="utf-8"))
         alike = report["seed"] == seed and same(report)
     except (ValueError, KeyError, TypeError):
         alike = False

@@ -107,7 +107,9 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
 
 def source(folder: Path) -> Origin:
     """Where the model in a finished folder came from."""
-    origin: Origin = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
+    origin: Origin = limits.read_json_text((folder / MANIFEST).read_text(encoding="utf-8"))[
+        "source"
+    ]
     return origin
 
 
@@ -122,7 +124,7 @@ def facts(path: Path) -> dict[str, int | str]:
 def damage(folder: Path) -> str | None:
     """What is wrong with a finished folder, if anything."""
     try:
-        files = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files = limits.read_json_text((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         for name, wanted in files.items():
             if (folder / name).stat().st_size != wanted["bytes"]:
                 return f"{name} has another size than when it was made"

@@ -16,7 +16,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from raison.core.errors import InputError, Unsupported
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.models.attention.call import Call, running
 from raison.models.attention.hook import Softmaxes
 from raison.models.attention.view import view_of
@@ -136,7 +136,7 @@ class Runner:
             return self.removals[0]
         if removal not in REMOVALS:
             raise InputError(
-                f"There is no removal called {removal!r}.{suggest(str(removal), list(REMOVALS))} "
+                f"There is no removal called {removal!r}.{suggest_name(str(removal), list(REMOVALS))} "
                 f"Use one of {', '.join(REMOVALS)}."
             )
         if removal not in self.removals:

@@ -11,7 +11,7 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.core.spec import index_from_digits
 from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec, whole_number
@@ -103,7 +103,7 @@ class ClassificationTask(Task):
             if place is not None:
                 return place
             raise InputError(
-                f"{self.loaded.name} has no class {name!r}.{suggest(name, list(labels))} "
+                f"{self.loaded.name} has no class {name!r}.{suggest_name(name, list(labels))} "
                 f"Its classes are: {', '.join(labels[:SHOWN])}{' …' if len(labels) > SHOWN else ''}."
             )
         if len(found) > 1:

@@ -226,7 +226,7 @@ def answer_of(question: Question, rows: list[np.ndarray]) -> Scored:
 def axis_of_words(example: Example) -> Encoding:
     """The words of a text, or of a pair, as tokens."""
     texts = (example.text,) if example.pair is None else (example.text, example.pair)
-    limits.check_text(sum(len(text.encode("utf-8", "surrogatepass")) for text in texts))
+    limits.check_text_size(sum(len(text.encode("utf-8", "surrogatepass")) for text in texts))
 
     spans: list[tuple[int, int, int]] = []  # number of the text, start, end
     for number, text in enumerate(texts):

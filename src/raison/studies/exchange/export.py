@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raison.core.documents import CLASSES, Document, documents_of, tokens_of, units_of_tokens
+from raison.core.eraser_documents import (
+    ERASER_CLASSES,
+    Document,
+    documents_of,
+    spans_of_eraser_tokens,
+    units_of_eraser_tokens,
+)
 from raison.core.errors import InputError, MissingExtra
 from raison.core.outputs import replacing
 from raison.core.records import Example, Explanation
@@ -110,7 +116,7 @@ def eraser_record(example: Example, explanation: Explanation) -> dict[str, Any]:
     }
     prediction = explanation.prediction
     if prediction is not None and prediction.top and prediction.probability is not None:
-        names = example.meta.get(CLASSES, {})
+        names = example.meta.get(ERASER_CLASSES, {})
         record["classification"] = names.get(prediction.text, prediction.text)
         record["classification_scores"] = {
             names.get(name, name): score for name, score in prediction.top
@@ -120,8 +126,8 @@ def eraser_record(example: Example, explanation: Explanation) -> dict[str, Any]:
 
 def eraser_rationale(document: Document, explanation: Explanation) -> dict[str, Any]:
     """The scores and chosen ranges of one document."""
-    places = tokens_of(explanation.encoding.texts[document.segment], document)
-    units_by_token = units_of_tokens(document, places, explanation.units)
+    places = spans_of_eraser_tokens(explanation.encoding.texts[document.segment], document)
+    units_by_token = units_of_eraser_tokens(document, places, explanation.units)
     soft = [largest(explanation.scores[units].tolist()) for units in units_by_token]
     rationale: dict[str, Any] = {"docid": document.name, SOFT: soft}
     if explanation.selected is not None:

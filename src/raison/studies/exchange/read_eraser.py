@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.core.documents import Document, named_documents, tokens_of
+from raison.core.eraser_documents import Document, named_documents, spans_of_eraser_tokens
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.studies.exchange.external_explanation import (
@@ -124,7 +124,7 @@ def tokens_of_named_documents(
 
 def empty_rationale(kinds: Sequence[str], text: str) -> EraserRationale:
     """The rationale of a document in which nothing was selected."""
-    empty: EraserRationale = {SOFT: [0.0] * len(tokens_of(text)), HARD: []}
+    empty: EraserRationale = {SOFT: [0.0] * len(spans_of_eraser_tokens(text)), HARD: []}
     return {kind: empty[kind] for kind in kinds}
 
 
@@ -149,7 +149,7 @@ def with_written_units(
 
 def tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
     """The tokens of one document, their scores and which of them are selected."""
-    tokens = [text[start:end] for start, end in tokens_of(text)]
+    tokens = [text[start:end] for start, end in spans_of_eraser_tokens(text)]
     soft, hard = rationale.get(SOFT), rationale.get(HARD)
     return DocumentTokens(
         tokens=tokens,

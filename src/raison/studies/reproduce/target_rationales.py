@@ -181,7 +181,8 @@ def rationales_of_group(
 def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
     """The targets as a method is asked about them, token by token."""
     units = [
-        grouping.group(each.encoding, "token", each.target.free(each.encoding)) for each in targets
+        grouping.group_tokens(each.encoding, "token", each.target.free(each.encoding))
+        for each in targets
     ]
     return Batch(
         encodings=[each.encoding for each in targets],
