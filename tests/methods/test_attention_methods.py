@@ -102,11 +102,13 @@ def test_gae_through_cross_attention(family):
 
 def test_a_rollout_of_uniform_attention_is_uniform():
     """By hand: one layer, A = 1/t everywhere: ½ I + ½ A, so ½ + ½/t for oneself and ½/t for the others."""
-    from raison.methods.rollout import normalise_rows, on_axis, roll_out
+    from raison.methods.rollout import map_on_axis, normalise_rows, roll_out
     from raison.models.protocol import Map
 
     uniform = Map("self", 0, np.arange(4), np.arange(4), torch.full((1, 4, 4), 0.25))
-    matrix = roll_out([normalise_rows(on_axis(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4)
+    matrix = roll_out(
+        [normalise_rows(map_on_axis(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4
+    )
     np.testing.assert_allclose(matrix, np.eye(4) / 2 + 1 / 8)
 
 

@@ -37,9 +37,13 @@ def model(request):
 
 def deeplift_pair(model, encoding, target):
     """Arguments of the literal rescale rule: the same baseline."""
-    from raison.methods.baselines import Absent, Words, moving
+    from raison.methods.baselines import Baseline, WordEmbeddings, moved_tokens
 
-    return Absent(Words(model), "auto").rows(encoding, moving(encoding, target, "free")).numpy()
+    return (
+        Baseline(WordEmbeddings(model), "auto")
+        .rows(encoding, moved_tokens(encoding, target, "free"))
+        .numpy()
+    )
 
 
 @pytest.mark.parametrize(("family", "task"), PAIRS)

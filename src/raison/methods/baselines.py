@@ -29,14 +29,14 @@ from raison.models.codec import Codec
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
-__all__ = ["BASELINES", "Absent", "Words", "baseline_named", "moving"]
+__all__ = ["BASELINES", "Baseline", "WordEmbeddings", "check_baseline", "moved_tokens"]
 
 BASELINES = ("auto", "zero", "pad", "mask", "mean")
 TEXT = "text:"  # before a text of the user's own, so that a misspelt name is no text
 BLOCK = 8192  # rows of a word table averaged at a time
 
 
-def baseline_named(name: object) -> None:
+def check_baseline(name: object) -> None:
     """Refuse what is no baseline."""
     if isinstance(name, str) and name.startswith(TEXT):
         if not name[len(TEXT) :].strip():
@@ -67,7 +67,7 @@ class EmbeddingModel(Protocol):
         """Of a model that writes: ids of a text that could stand at a position of the encoding."""
 
 
-class Words:
+class WordEmbeddings:
     """The word embeddings of a model, on the axis of an encoding."""
 
     def __init__(self, model: Model):
@@ -125,10 +125,10 @@ class Words:
 
 
 @dataclass
-class Absent:
+class Baseline:
     """One baseline for one model; `name` says which, also where the model was left the choice."""
 
-    words: Words
+    words: WordEmbeddings
     name: str
 
     def __post_init__(self) -> None:
@@ -195,6 +195,6 @@ class Absent:
         return []
 
 
-def moving(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
+def moved_tokens(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
     """[t] what goes from absent to present on a path: what may be removed, or all that the target may see."""
     return target.free(encoding) if moved == "free" else target.scope(len(encoding))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from raison.core.parameters import check_choice
 from raison.methods.attn_lrp import ATTN_LRP
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.conservation import relevance_by_gradients
+from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, Rules, one
 from raison.models.relevance.rules import constant, own_gradient
@@ -50,4 +50,4 @@ class CPLRP(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         rules = CP_LRP[self.activations, self.gates]
         breaks = "activations" if self.activations == "gradient" else ""
-        return relevance_by_gradients(model, batch, rules, breaks)
+        return answers_by_gradient_rules(model, batch, rules, breaks)

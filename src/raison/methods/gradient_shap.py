@@ -12,9 +12,9 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.core.records import Encoding
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.margin import margin
-from raison.methods.paths import MadeOnDemand, Path, slopes_at
+from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.margin import margin_of_95_percent
+from raison.methods.paths import EmbeddingPath, MadeOnDemand, slopes_at
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
@@ -55,7 +55,7 @@ class GradientShap(Method):
             )
         for name in self.names:
             if name != RANDOM:
-                baseline_named(name)
+                check_baseline(name)
         if len(self.names) > self.samples:
             raise InputError(
                 f"{len(self.names)} baselines need at least as many samples, not {self.samples}."
@@ -69,13 +69,14 @@ class GradientShap(Method):
         return (RANDOM,) if names == ("auto",) else names
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
-        baselines = [None if name == RANDOM else Absent(words, name) for name in self.names]
+        words = WordEmbeddings(model)
+        baselines = [None if name == RANDOM else Baseline(words, name) for name in self.names]
         draws = [
-            Draws.of(words, baselines, batch, index, self.samples) for index in range(len(batch))
+            PathDraws.of(words, baselines, batch, index, self.samples)
+            for index in range(len(batch))
         ]
 
-        def path(point: int) -> Path:
+        def path(point: int) -> EmbeddingPath:
             index, number = divmod(point, self.samples)
             return draws[index].path(number)
 
@@ -93,15 +94,15 @@ class GradientShap(Method):
     def answer(self, samples: np.ndarray, names: list[str], batch: Batch, index: int) -> Answer:
         """The mean of the samples [n t] of one example, and how far it may be off."""
         scores = samples.mean(0)
-        error = standard_error(samples)
-        error_of_total = standard_error(samples.sum(1, keepdims=True))
+        error = error_from_differences(samples)
+        error_of_total = error_from_differences(samples.sum(1, keepdims=True))
         largest = float(np.abs(scores).max())
         tokens_read = int(batch.targets[index].inputs(samples.shape[1]).sum())
         return Answer(
             scores,
             parts={
                 "standard_error": error,
-                "margin_95": margin(error, degrees_of_differences(len(samples))),
+                "margin_95": margin_of_95_percent(error, degrees_of_differences(len(samples))),
             },
             diagnostics={
                 "baseline": ", ".join(names),
@@ -117,7 +118,7 @@ class GradientShap(Method):
         )
 
 
-def standard_error(samples: np.ndarray) -> np.ndarray:
+def error_from_differences(samples: np.ndarray) -> np.ndarray:
     """[t] of the mean of samples [n t], from the differences of neighbours."""
     count = len(samples)
     differences = np.diff(samples, axis=0)
@@ -130,13 +131,13 @@ def degrees_of_differences(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Draws:
+class PathDraws:
     """What chance decides for one example: where on its path each sample lies, and where the path begins."""
 
-    words: Words
+    words: WordEmbeddings
     encoding: Encoding
     moved: np.ndarray  # [t]
-    baselines: Sequence[Absent | None]  # None: random words
+    baselines: Sequence[Baseline | None]  # None: random words
     baseline_of: np.ndarray  # [n] the number of each sample's baseline
     places: np.ndarray  # [n] α
     seeds: np.ndarray  # [n] for random words, so that a sample can be made whenever it is its turn
@@ -144,29 +145,29 @@ class Draws:
     @classmethod
     def of(
         cls,
-        words: Words,
-        baselines: Sequence[Absent | None],
+        words: WordEmbeddings,
+        baselines: Sequence[Baseline | None],
         batch: Batch,
         index: int,
         samples: int,
-    ) -> Draws:
+    ) -> PathDraws:
         generator = batch.generator(index)
         places = (np.arange(samples) + generator.random(samples)) / samples
         # every baseline as often as the others, at random places
         baseline_of = generator.permutation(np.arange(samples) % len(baselines))
         seeds = generator.integers(2**63, size=samples)
         encoding, target = batch.encodings[index], batch.targets[index]
-        moved = moving(encoding, target, "free")
+        moved = moved_tokens(encoding, target, "free")
         return cls(words, encoding, moved, baselines, baseline_of, places, seeds)
 
-    def path(self, number: int) -> Path:
+    def path(self, number: int) -> EmbeddingPath:
         """The path of a sample."""
         baseline = self.baselines[self.baseline_of[number]]
         own = self.words.of(self.encoding)
         if baseline is not None:
-            return Path(baseline.rows(self.encoding, self.moved), own)
+            return EmbeddingPath(baseline.rows(self.encoding, self.moved), own)
         moved = torch.from_numpy(self.moved).to(own.device)[:, None]
-        return Path(torch.where(moved, self.random_words(number), own), own)
+        return EmbeddingPath(torch.where(moved, self.random_words(number), own), own)
 
     def random_words(self, number: int) -> torch.Tensor:
         """[t d] a word drawn for each token."""

@@ -18,9 +18,16 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 
-__all__ = ["KINDS", "check_rule", "corrupt_mask", "head_masks", "head_strengths", "random_masks"]
+__all__ = [
+    "KINDS_OF_HEADS",
+    "check_head_choice",
+    "corrupt_mask",
+    "head_masks",
+    "head_strengths",
+    "random_masks",
+]
 
-KINDS = ("synt", "pos", "both")
+KINDS_OF_HEADS = ("synt", "pos", "both")
 
 
 def head_masks(
@@ -37,7 +44,7 @@ def head_masks(
     heads the first. So a map has at least k heads of each kind that is asked for, and none of what was not measured
     there (no tree says what a decoder's own words depend on).
     """
-    check_rule(kinds, top, syntactic, positional)
+    check_head_choice(kinds, top, syntactic, positional)
     syntactic_strength, positional_strength = head_strengths(artifact)
     wants_syntactic = kinds != "pos"
     wants_positional = kinds != "synt"
@@ -48,13 +55,13 @@ def head_masks(
     return syntactic_mask & wants_syntactic, positional_mask & wants_positional
 
 
-def check_rule(kinds: str, top: int, syntactic: float, positional: float) -> None:
+def check_head_choice(kinds: str, top: int, syntactic: float, positional: float) -> None:
     """Refuse a choice of heads that means nothing."""
-    if kinds not in KINDS:
-        raise InputError(f"The kinds of heads are {', '.join(KINDS)}, not {kinds!r}.")
+    if kinds not in KINDS_OF_HEADS:
+        raise InputError(f"The kinds of heads are {', '.join(KINDS_OF_HEADS)}, not {kinds!r}.")
     check_integer("top", top, 0)
-    check_share("syntactic", syntactic)
-    check_share("positional", positional)
+    check_head_share("syntactic", syntactic)
+    check_head_share("positional", positional)
 
 
 def head_strengths(artifact: Artifact) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +130,7 @@ def random_masks(
 
 def corrupt_mask(mask: np.ndarray, rho: float, generator: np.random.Generator) -> np.ndarray:
     """The mask with a share `rho` of its zeros, rounded to whole heads, turned to ones (P4 Figure 4)."""
-    check_share("rho", rho)
+    check_head_share("rho", rho)
     zeros = np.flatnonzero(~mask)
     turned = generator.permutation(zeros)[: round(rho * len(zeros))]
     corrupted = np.array(mask)
@@ -131,7 +138,7 @@ def corrupt_mask(mask: np.ndarray, rho: float, generator: np.random.Generator) -
     return corrupted
 
 
-def check_share(name: str, value: object) -> None:
+def check_head_share(name: str, value: object) -> None:
     """Refuse what is not a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise InputError(f"{name} is a number from 0 to 1, not {value}.")

@@ -17,29 +17,29 @@ from raison.core.text_splitting import split_words, stripped_span
 from raison.methods.base import Answer, Batch, Method, method
 from raison.models.protocol import Model
 
-__all__ = ["Idf", "Table", "entry"]
+__all__ = ["Idf", "IdfTable", "idf_entry"]
 
-SHIPPED = Path(__file__).parent / "shipped" / "idf.json"
+SHIPPED = Path(__file__).parent / "shipped_idf_table" / "idf.json"
 
 
 @dataclass(frozen=True)
-class Table:
+class IdfTable:
     """In how many of `documents` each word occurs."""
 
     documents: int
     counts: dict[str, int]  # by entry
 
     @classmethod
-    def of(cls, artifact: Artifact, where: str) -> Table:
+    def of(cls, artifact: Artifact, where: str) -> IdfTable:
         """The table of a file, if it is one."""
         documents = artifact.data.get("documents")
         counts = artifact.data.get("counts")
-        if not is_count(documents) or not isinstance(counts, dict):
+        if not is_positive_count(documents) or not isinstance(counts, dict):
             raise InputError(
                 f"{where} holds no document frequencies: make it anew with `raison idf`."
             )
         for word, count in counts.items():
-            if not is_count(count) or count > documents:
+            if not is_positive_count(count) or count > documents:
                 raise InputError(
                     f"{where} counts {word!r} in {count} of {documents} documents: make it anew with `raison idf`."
                 )
@@ -47,28 +47,28 @@ class Table:
 
     def idf(self, word: str) -> float:
         """ln((1 + documents) / (1 + documents with the word)): from 0 for a word of every document."""
-        return log((1 + self.documents) / (1 + self.counts.get(entry(word), 0)))
+        return log((1 + self.documents) / (1 + self.counts.get(idf_entry(word), 0)))
 
 
-def entry(word: str) -> str:
+def idf_entry(word: str) -> str:
     """Under which name a word is counted: in small letters, without the 's of a possessive."""
     plain = word.lower().replace("’", "'")
     return plain.removesuffix("'s") or plain
 
 
-def read_table(path: str | Path) -> tuple[Table, str]:
+def read_idf_table(path: str | Path) -> tuple[IdfTable, str]:
     """The table of a file and the hash of its content."""
     artifact = Artifact.open(path, "idf")
-    return Table.of(artifact, repr(str(path))), artifact.content()
+    return IdfTable.of(artifact, repr(str(path))), artifact.content()
 
 
 @cache
-def shipped() -> tuple[Table, str]:
+def shipped_idf_table() -> tuple[IdfTable, str]:
     """The table that comes with raison."""
-    return read_table(SHIPPED)
+    return read_idf_table(SHIPPED)
 
 
-def is_count(value: object) -> TypeGuard[int]:
+def is_positive_count(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number from 1 up."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
@@ -100,14 +100,14 @@ class Idf(Method):
             )
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        table, content = shipped() if self.table is None else read_table(self.table)
+        table, content = shipped_idf_table() if self.table is None else read_idf_table(self.table)
         return [
-            Answer(rarity(encoding, table), artifacts={"idf": content})
+            Answer(rarity_of_tokens(encoding, table), artifacts={"idf": content})
             for encoding in batch.encodings
         ]
 
 
-def rarity(encoding: Encoding, table: Table) -> np.ndarray:
+def rarity_of_tokens(encoding: Encoding, table: IdfTable) -> np.ndarray:
     """[t] the rarest word that each token touches; special tokens have none and get 0."""
     scores = np.zeros(len(encoding))
     for segment, text in enumerate(encoding.texts):

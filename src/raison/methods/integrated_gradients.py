@@ -11,9 +11,17 @@ import torch
 from raison.core.errors import InputError
 from raison.core.parameters import check_in_range, check_integer
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.paths import Path, slopes_at
-from raison.methods.quadrature import FIRST, MOST, Integral, Rule, adaptive, midpoint, reference
+from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.paths import EmbeddingPath, slopes_at
+from raison.methods.quadrature import (
+    FIRST,
+    MOST,
+    Integral,
+    QuadratureRule,
+    adaptive_rule,
+    midpoint_rule,
+    reference_rule,
+)
 from raison.models.protocol import Model
 
 __all__ = ["IntegratedGradients"]
@@ -55,7 +63,7 @@ class IntegratedGradients(Method):
         if self.steps is not None:
             check_integer("steps", self.steps, 1)
         check_integer("most", self.most, FIRST + 2)
-        baseline_named(self.baseline)
+        check_baseline(self.baseline)
         check_in_range("tolerance", self.tolerance, 0, 1)
         for name, value, known in (("rule", self.rule, RULES), ("moved", self.moved, MOVED)):
             if value not in known:
@@ -65,25 +73,25 @@ class IntegratedGradients(Method):
                 "The rule 'reference' needs a number of steps: write steps=100, as P0 did."
             )
 
-    def quadrature(self, rounding: float) -> Rule:
+    def quadrature(self, rounding: float) -> QuadratureRule:
         """The rule of one path; `rounding` is the relative precision of the model's values."""
         if self.steps is None:
-            return adaptive(self.tolerance, rounding, self.most)
+            return adaptive_rule(self.tolerance, rounding, self.most)
         if self.rule == "midpoint":
-            return midpoint(self.steps)
-        return reference(self.steps)
+            return midpoint_rule(self.steps)
+        return reference_rule(self.steps)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
-        absent = Absent(words, self.baseline)
+        words = WordEmbeddings(model)
+        absent = Baseline(words, self.baseline)
         rounding = ROUNDING * torch.finfo(absent.dtype).eps
         moved = []
         walks = []
         for encoding, target in zip(batch.encodings, batch.targets, strict=True):
-            moving_tokens = moving(encoding, target, self.moved)
-            path = Path(absent.rows(encoding, moving_tokens), words.of(encoding))
+            moving_tokens = moved_tokens(encoding, target, self.moved)
+            path = EmbeddingPath(absent.rows(encoding, moving_tokens), words.of(encoding))
             moved.append(moving_tokens)
-            walks.append(Walk(path, self.quadrature(rounding)))
+            walks.append(PathIntegration(path, self.quadrature(rounding)))
 
         integrate_together(model, batch, walks)
         return [
@@ -92,7 +100,7 @@ class IntegratedGradients(Method):
         ]
 
     def answer(
-        self, walk: Walk, absent: Absent, batch: Batch, index: int, moved: np.ndarray
+        self, walk: PathIntegration, absent: Baseline, batch: Batch, index: int, moved: np.ndarray
     ) -> Answer:
         """The scores of one example, and whether they add up."""
         integral = walk.integral
@@ -144,11 +152,11 @@ class IntegratedGradients(Method):
 
 
 @dataclass
-class Walk:
+class PathIntegration:
     """A path, and the rule that decides at which places of it the model is asked."""
 
-    path: Path
-    rule: Rule
+    path: EmbeddingPath
+    rule: QuadratureRule
     evaluations: int = 0
     # places that the rule wants to know about; none at its end
     wanted: np.ndarray = field(init=False)
@@ -167,7 +175,7 @@ class Walk:
             self.integral = end.value
 
 
-def integrate_together(model: Model, batch: Batch, walks: Sequence[Walk]) -> None:
+def integrate_together(model: Model, batch: Batch, walks: Sequence[PathIntegration]) -> None:
     """Follow each path as its rule wants, all of them a round at a time."""
     while any(len(walk.wanted) for walk in walks):
         examples: list[int] = []

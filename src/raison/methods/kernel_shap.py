@@ -22,7 +22,7 @@ MOST_OWN = 0.9  # share of its own residual that a draw may explain before its i
 
 
 @dataclass
-class Design:
+class WeightedSets:
     """The sets [n u] that are asked about, and what each weighs; everything and nothing come besides."""
 
     keep: np.ndarray  # [n u]
@@ -64,11 +64,14 @@ class KernelShap(Method):
         designs = [
             self.design(len(units), batch.generator(i)) for i, units in enumerate(batch.units)
         ]
-        sets = [with_ends(design.keep) for design in designs]
+        sets = [sets_with_both_ends(design.keep) for design in designs]
         asked = evaluate_sets(model, batch, sets)
-        return [fit(design, values) for design, values in zip(designs, asked, strict=True)]
+        return [
+            fit_shapley_values(design, values)
+            for design, values in zip(designs, asked, strict=True)
+        ]
 
-    def design(self, size: int, random: np.random.Generator) -> Design:
+    def design(self, size: int, random: np.random.Generator) -> WeightedSets:
         """Which sets of `size` units to ask about."""
         samples = 500 + 4 * size if self.samples is None else self.samples
         all_fit = 2**size - 2 <= samples
@@ -102,10 +105,12 @@ class KernelShap(Method):
             drawn = draw_sets(random, size, weight_of_size, limit=left, rows_per_draw=rows_per_draw)
             parts.append(drawn)
             weights.append(np.full(len(drawn), sum(weight_of_size.values()) / max(1, len(drawn))))
-        return Design(np.concatenate(parts), np.concatenate(weights), len(drawn), rows_per_draw)
+        return WeightedSets(
+            np.concatenate(parts), np.concatenate(weights), len(drawn), rows_per_draw
+        )
 
 
-def with_ends(keep: np.ndarray) -> np.ndarray:
+def sets_with_both_ends(keep: np.ndarray) -> np.ndarray:
     """[n+2 u] the sets, then nothing, then everything."""
     size = keep.shape[1]
     return np.concatenate([keep, np.zeros((1, size), bool), np.ones((1, size), bool)])
@@ -149,7 +154,7 @@ def draw_sets(
     return rows
 
 
-def fit(design: Design, asked: SetValues) -> Answer:
+def fit_shapley_values(design: WeightedSets, asked: SetValues) -> Answer:
     """The weighted least squares solution that adds up, and its sampling error."""
     *_, nothing, everything = asked.value
     size = design.keep.shape[1]

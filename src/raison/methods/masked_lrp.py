@@ -10,8 +10,8 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.core.parameters import check_choice, check_in_range
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.head_masks import check_rule, corrupt_mask, head_masks, random_masks
-from raison.methods.transformer_attribution import WATCHES, attribute_through_heads
+from raison.methods.head_masks import check_head_choice, corrupt_mask, head_masks, random_masks
+from raison.methods.transformer_attribution import ATTRIBUTION_WATCHES, attribute_through_heads
 from raison.models.protocol import Model
 from raison.models.relevance.mode import Heads
 
@@ -32,7 +32,7 @@ class MaskedLRP(Method):
     paper = "P4: Song et al. 2024"
     signed = False
     additive = True
-    watches = WATCHES
+    watches = ATTRIBUTION_WATCHES
 
     # a file made by `raison heads`; None: what comes with the model
     heads: str | None = field(default=None, metadata={"file": True})
@@ -47,7 +47,7 @@ class MaskedLRP(Method):
     corruption: float = 0.0  # share of the other heads that are let through as well: P4's Figure 4
 
     def __post_init__(self) -> None:
-        check_rule(self.kinds, self.top, self.syntactic, self.positional)
+        check_head_choice(self.kinds, self.top, self.syntactic, self.positional)
         check_choice("variant", self.variant, ("paper", "released"))
         if self.corruption:
             check_in_range("corruption", self.corruption, 0, 1)

@@ -38,11 +38,11 @@ class Own(Method):
         selected = cast("Selecting", model).selected(batch.encodings)
         answers = []
         for each, tokens, units in zip(weights, selected, batch.units, strict=True):
-            answers.append(Answer(each, selected=units_touched(units, tokens)))
+            answers.append(Answer(each, selected=units_of_tokens(units, tokens)))
         return answers
 
 
-def units_touched(units: Units, tokens: np.ndarray) -> np.ndarray:
+def units_of_tokens(units: Units, tokens: np.ndarray) -> np.ndarray:
     """[u] whether one of a unit's tokens is among `tokens` [t]."""
     touched = np.zeros(len(units), bool)
     touched[units.of[tokens & (units.of >= 0)]] = True

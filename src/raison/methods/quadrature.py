@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["Integral", "Rule", "adaptive", "midpoint", "reference"]
+__all__ = ["Integral", "QuadratureRule", "adaptive_rule", "midpoint_rule", "reference_rule"]
 
 # The adaptive rule; its constants were chosen on paths of SST-2 sentences and tried on others (benchmarks/paths.py)
 FIRST = 7  # midpoints of the first round
@@ -59,17 +59,17 @@ class Integral:
         return max(abs(self.end - self.start), 0.01 * float(np.abs(self.scores).sum()))
 
 
-Rule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
+QuadratureRule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
 
 
-def midpoint(steps: int) -> Rule:
+def midpoint_rule(steps: int) -> QuadratureRule:
     """N equal steps, each with its middle: α = (k + ½) / N. Exact for a constant G, even with one step."""
     inside = (np.arange(steps) + 0.5) / steps
     values, slopes = yield np.concatenate([[0.0], inside, [1.0]])
     return Integral(slopes[1:-1].mean(0), float(values[0]), float(values[-1]), steps)
 
 
-def reference(steps: int) -> Rule:
+def reference_rule(steps: int) -> QuadratureRule:
     """P0's released quadrature: N + 1 places with both ends, α = k / N, and their plain mean.
 
     That is neither the trapezoid rule (its ends count half) nor a convergent rule of higher order: its error falls
@@ -79,7 +79,7 @@ def reference(steps: int) -> Rule:
     return Integral(slopes.mean(0), float(values[0]), float(values[-1]), steps + 1)
 
 
-def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
+def adaptive_rule(tolerance: float, rounding: float = 0.0, most: int = MOST) -> QuadratureRule:
     """Few places where G is flat, many where it is not: only the bad stretches are halved.
 
     The first round takes seven midpoints and both ends. Between two neighbours G is taken for the polynomial through
@@ -97,7 +97,7 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
     places = np.concatenate([[0.0], (np.arange(FIRST) + 0.5) / FIRST, [1.0]])
     values, slopes = yield places
     for _ in range(ROUNDS):
-        integral, bad = judge(places, values, slopes, tolerance, rounding)
+        integral, bad = judge_integral(places, values, slopes, tolerance, rounding)
         room = most - len(places)
         if (
             integral.settled or room <= 0 or not bad.any()
@@ -113,15 +113,15 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
         places = places[order]
         values = np.concatenate([values, new_values])[order]
         slopes = np.concatenate([slopes, new_slopes])[order]
-    return judge(places, values, slopes, tolerance, rounding)[0]
+    return judge_integral(places, values, slopes, tolerance, rounding)[0]
 
 
-def judge(
+def judge_integral(
     places: np.ndarray, values: np.ndarray, slopes: np.ndarray, tolerance: float, rounding: float
 ) -> tuple[Integral, np.ndarray]:
     """The integral as far as it is known, and which stretches between neighbours are to be halved (> 0: how badly)."""
-    parts = stretches(places, ORDER) @ slopes  # [n-1 t]
-    lower = stretches(places, ORDER - 1) @ slopes
+    parts = weights_of_stretches(places, ORDER) @ slopes  # [n-1 t]
+    lower = weights_of_stretches(places, ORDER - 1) @ slopes
     integral = Integral(parts.sum(0), float(values[0]), float(values[-1]), len(places))
 
     # errors of all stretches [n-1], in shares of what is allowed for them together
@@ -141,11 +141,11 @@ def judge(
     share = UNEQUAL / len(errors)
     if small_errors or errors.max() <= share:
         # only the total is off, or nothing stands out
-        return open_integral, largest_half(errors if adds_up else known)
+        return open_integral, largest_half_of_errors(errors if adds_up else known)
     return open_integral, np.where(errors > share, errors, 0.0)
 
 
-def largest_half(errors: np.ndarray) -> np.ndarray:
+def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
     """The largest errors that together make half of the sum; zero in place of the others."""
     order = np.argsort(-errors, kind="stable")
     count = int(np.searchsorted(np.cumsum(errors[order]), errors.sum() / 2)) + 1
@@ -154,7 +154,7 @@ def largest_half(errors: np.ndarray) -> np.ndarray:
     return largest
 
 
-def stretches(places: np.ndarray, order: int) -> np.ndarray:
+def weights_of_stretches(places: np.ndarray, order: int) -> np.ndarray:
     """[n-1 n] weights: the integral between neighbours of the polynomial through the `order` nearest places."""
     size = len(places)
     left, right = places[:-1], places[1:]

@@ -48,18 +48,19 @@ class ShapleySampling(Method):
             asked = evaluate_sets(model, batch, [walk.sets() for walk in walks])
         else:  # one text after the other, some of its orders at a time: memory does not grow with their number
             asked = [
-                evaluate_in_parts(model, batch, index, walk) for index, walk in enumerate(walks)
+                evaluate_orders_in_parts(model, batch, index, walk)
+                for index, walk in enumerate(walks)
             ]
         return [walk.answer(values) for walk, values in zip(walks, asked, strict=True)]
 
-    def walk(self, size: int, random: np.random.Generator) -> Walk:
+    def walk(self, size: int, random: np.random.Generator) -> UnitOrders:
         """Random orders, or all sets where they are fewer."""
         if 2**size - 2 <= 2 * self.permutations * max(0, size - 1):
-            return Walk(size)
-        return Walk(size, random.random((self.permutations, size)).argsort(1))
+            return UnitOrders(size)
+        return UnitOrders(size, random.random((self.permutations, size)).argsort(1))
 
 
-def evaluate_in_parts(model: Model, batch: Batch, index: int, walk: Walk) -> SetValues:
+def evaluate_orders_in_parts(model: Model, batch: Batch, index: int, walk: UnitOrders) -> SetValues:
     """What all sets of one text are worth, asked in parts."""
     alone = replace(
         batch,
@@ -77,7 +78,7 @@ def evaluate_in_parts(model: Model, batch: Batch, index: int, walk: Walk) -> Set
 
 
 @dataclass
-class Walk:
+class UnitOrders:
     """Sets that are asked about, and what follows from their values."""
 
     size: int
@@ -92,16 +93,20 @@ class Walk:
 
     def sets(self) -> np.ndarray:
         """[n u] of each order its beginnings, then those of its reverse; or all sets."""
-        return every_set(self.size) if self.ranks is None else beginnings(self.ranks)
+        return (
+            every_set_of_units(self.size)
+            if self.ranks is None
+            else beginnings_of_orders(self.ranks)
+        )
 
     def parts(self) -> Iterator[np.ndarray]:
         """The sets of a few orders after the others."""
         if self.ranks is None:
-            yield every_set(self.size)
+            yield every_set_of_units(self.size)
             return
         together = max(1, CELLS * len(self.ranks) // self.cells)
         for first in range(0, len(self.ranks), together):
-            yield beginnings(self.ranks[first : first + together])
+            yield beginnings_of_orders(self.ranks[first : first + together])
 
     def answer(self, asked: SetValues) -> Answer:
         """Shapley values from what the sets are worth."""
@@ -111,7 +116,7 @@ class Walk:
             "evaluations": asked.evaluations,
         }
         if self.ranks is None:
-            scores = exact_values(every_set(self.size), asked.value)
+            scores = exact_shapley_values(every_set_of_units(self.size), asked.value)
             return answer_with_margin(
                 scores, np.zeros(len(scores)), 1, diagnostics=facts, cost=asked.cost
             )
@@ -129,7 +134,7 @@ class Walk:
         )
 
 
-def beginnings(ranks: np.ndarray) -> np.ndarray:
+def beginnings_of_orders(ranks: np.ndarray) -> np.ndarray:
     """[n u] for each order of `ranks` [p u] the first 0, 1, … units, then the same of its reverse."""
     size = ranks.shape[1]
     forward = ranks[:, None, :] < np.arange(size + 1)[:, None]  # [p k u] the first k units
@@ -137,13 +142,13 @@ def beginnings(ranks: np.ndarray) -> np.ndarray:
     return np.stack([forward, backward], axis=1).reshape(-1, size)
 
 
-def every_set(size: int) -> np.ndarray:
+def every_set_of_units(size: int) -> np.ndarray:
     """[n u] all sets, nothing first, everything last."""
     bits = np.arange(2**size)[:, None] >> np.arange(size)
     return np.asarray(bits % 2 == 1)
 
 
-def exact_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
+def exact_shapley_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
     """[u] Shapley values from the values of all sets."""
     size = keep.shape[1]
     # chance[k]: that exactly a certain set of k units is there when a certain unit arrives

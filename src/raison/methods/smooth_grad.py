@@ -12,12 +12,12 @@ import torch
 from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Words
+from raison.methods.baselines import WordEmbeddings
 from raison.methods.gradient_norm import norm_of_gradient
 from raison.methods.input_x_gradient import gradient_times_embedding
-from raison.methods.margin import margin
+from raison.methods.margin import margin_of_95_percent
 from raison.methods.paths import MadeOnDemand
-from raison.methods.traces import GRADIENTS, to_numpy
+from raison.methods.trace_answers import GRADIENTS, tensor_to_numpy
 from raison.models.protocol import Model, Trace
 
 __all__ = ["SmoothGrad"]
@@ -65,10 +65,11 @@ class SmoothGrad(Method):
         return self.of == "input_x_gradient"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
+        words = WordEmbeddings(model)
         copies = 1 if self.noise == 0 else self.samples
         clouds = [
-            Cloud.around(words, batch, index, self.noise, copies) for index in range(len(batch))
+            NoisyEmbeddings.around(words, batch, index, self.noise, copies)
+            for index in range(len(batch))
         ]
 
         def noisy_copy(run: int) -> torch.Tensor:
@@ -85,19 +86,20 @@ class SmoothGrad(Method):
         maps = [np.zeros((copies, len(encoding))) for encoding in batch.encodings]
         for run, trace in traces:
             index, number = divmod(run, copies)
-            maps[index][number] = to_numpy(MAPS[self.of](trace))
+            maps[index][number] = tensor_to_numpy(MAPS[self.of](trace))
         return [
-            mean_map(maps[index], clouds[index].sigma, batch, index) for index in range(len(batch))
+            mean_of_noisy_maps(maps[index], clouds[index].sigma, batch, index)
+            for index in range(len(batch))
         ]
 
 
-def mean_map(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:
+def mean_of_noisy_maps(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:
     """The mean of the maps [n t] of one example, and how far it may be off."""
     copies, size = maps.shape
     error = maps.std(0, ddof=1) / math.sqrt(copies) if copies > 1 else np.zeros(size)
     parts: dict[str, object] = {"standard_error": error}
     if copies > 1 or sigma == 0:
-        parts["margin_95"] = margin(error, copies - 1)
+        parts["margin_95"] = margin_of_95_percent(error, copies - 1)
     tokens_read = int(batch.targets[index].inputs(size).sum())
     return Answer(
         maps.mean(0),
@@ -108,7 +110,7 @@ def mean_map(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer
 
 
 @dataclass(frozen=True)
-class Cloud:
+class NoisyEmbeddings:
     """A text's embeddings and the noise around them."""
 
     centre: torch.Tensor  # [t d]
@@ -116,7 +118,9 @@ class Cloud:
     seeds: np.ndarray  # [n] of each copy, so that a copy can be made whenever it is its turn
 
     @classmethod
-    def around(cls, words: Words, batch: Batch, index: int, noise: float, copies: int) -> Cloud:
+    def around(
+        cls, words: WordEmbeddings, batch: Batch, index: int, noise: float, copies: int
+    ) -> NoisyEmbeddings:
         encoding = batch.encodings[index]
         centre = words.of(encoding)
         inputs = torch.from_numpy(batch.targets[index].inputs(len(encoding))).to(centre.device)

@@ -10,15 +10,15 @@ from raison.core.parameters import check_choice
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import (
     last_maps,
+    map_on_axis,
     maps_of_answer,
-    mean_of_layers,
+    mean_of_maps_by_kind,
     normalise_rows,
-    on_axis,
     roll_out,
     rows_of_answer,
     sum_of_maps,
 )
-from raison.methods.traces import read_traces, to_numpy
+from raison.methods.trace_answers import answers_from_traces, tensor_to_numpy
 from raison.models.attention.residual_writes import Write
 from raison.models.protocol import Model, Trace
 
@@ -49,7 +49,7 @@ class ValueWeightedAttention(Method):
         def answer(trace: Trace) -> Answer:
             return Answer(rows_of_answer(trace, self.combine_layers(trace)))
 
-        return read_traces(model, batch, self.watches, answer)
+        return answers_from_traces(model, batch, self.watches, answer)
 
     def combine_layers(self, trace: Trace) -> np.ndarray:
         """[t t]"""
@@ -58,14 +58,14 @@ class ValueWeightedAttention(Method):
         if self.layers == "rollout":
             residual = np.eye(size)
             blocks = [
-                (normalise_rows(on_axis(size, each, norm)) + residual) / 2
+                (normalise_rows(map_on_axis(size, each, norm)) + residual) / 2
                 for each, norm in zip(trace.maps, norms, strict=True)
             ]
             return roll_out(blocks, size)
 
         norm_of_map = {id(each): norm for each, norm in zip(trace.maps, norms, strict=True)}
         if self.layers == "mean":
-            return mean_of_layers(
+            return mean_of_maps_by_kind(
                 size, [(each, norm_of_map[id(each)]) for each in maps_of_answer(trace.maps)]
             )
         return sum_of_maps(size, [(each, norm_of_map[id(each)]) for each in last_maps(trace.maps)])
@@ -74,4 +74,4 @@ class ValueWeightedAttention(Method):
 def lengths_of_values(write: Write) -> np.ndarray:
     """[s c] how long the vector is that a row gets from a column, summed over heads."""
     lengths = write.weights * write.values.norm(dim=-1)[:, None]  # [h s c]
-    return to_numpy(lengths.sum(0))
+    return tensor_to_numpy(lengths.sum(0))

@@ -8,8 +8,8 @@ import numpy as np
 
 from raison.core.parameters import check_choice
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.rollout import normalise_rows, on_axis, roll_out, rows_of_answer
-from raison.methods.traces import read_traces, to_numpy
+from raison.methods.rollout import map_on_axis, normalise_rows, roll_out, rows_of_answer
+from raison.methods.trace_answers import answers_from_traces, tensor_to_numpy
 from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["ValueZeroing"]
@@ -42,12 +42,12 @@ class ValueZeroing(Method):
             combined = roll_out(blocks, size) if self.layers == "rollout" else blocks[-1]
             return Answer(rows_of_answer(trace, combined))
 
-        return read_traces(model, batch, frozenset({"zeroed", "readout"}), answer)
+        return answers_from_traces(model, batch, frozenset({"zeroed", "readout"}), answer)
 
 
 def matrix_of_block(size: int, each: Map) -> np.ndarray:
     """[t t] how far each row of a block moves; rows that are not its own stay with themselves."""
-    matrix = normalise_rows(on_axis(size, each, to_numpy(each.weights[0])))
+    matrix = normalise_rows(map_on_axis(size, each, tensor_to_numpy(each.weights[0])))
     others = np.setdiff1d(np.arange(size), each.rows)
     matrix[others] = np.eye(size)[others]
     return matrix

@@ -9,7 +9,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.core.text_splitting import split_words
-from raison.methods.idf import entry
+from raison.methods.idf import idf_entry
 
 __all__ = ["fit_idf"]
 
@@ -27,7 +27,7 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
     for text in texts:
         if not isinstance(text, str):
             raise InputError(f"A text must be a string, not {type(text).__name__}.")
-        words = {entry(text[start:end]) for start, end in split_words(text)}
+        words = {idf_entry(text[start:end]) for start, end in split_words(text)}
         if words:
             documents += 1
             counts.update(words)
