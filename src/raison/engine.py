@@ -307,7 +307,7 @@ def scores_again(
     (answer,) = method(model, batch)
     if method.axis == "unit":
         return answer.scores
-    return method.gathered(answer.scores, explanation.units)
+    return method.scores_of_units(answer.scores, explanation.units)
 
 
 # -- from answers to explanations ---------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def explanation_of(
     diagnostics = dict(answer.diagnostics)
     if method.axis == "token":
         parts["token_scores"] = scores
-        scores = method.gathered(scores, subject.units)
+        scores = method.scores_of_units(scores, subject.units)
         diagnostics["aggregation"] = method.aggregation
     if subject.encoding.truncated:
         diagnostics["truncated_tokens"] = subject.encoding.truncated

@@ -32,12 +32,16 @@ class AttCAT(Method):
 
 
 def attention_times_impact(trace: Trace) -> Answer:
-    states = zip(trace.hidden, trace.hidden_gradient, strict=True)
-    impacts = [tensor_to_numpy((state * gradient).sum(-1)) for state, gradient in states]
+    impacts = []
+    for state, gradient in zip(trace.hidden, trace.hidden_gradient, strict=True):
+        share = (state * gradient).sum(-1)
+        impacts.append(tensor_to_numpy(share))
 
     scores = np.zeros(len(trace.encoding))
     for each in trace.maps:
-        layer = len(impacts) - 1 if each.kind == "cross" else each.layer
+        layer = each.layer
+        if each.kind == "cross":
+            layer = len(impacts) - 1
         received = tensor_to_numpy(each.weights.mean((0, 1)))
         scores[each.cols] += received * impacts[layer][each.cols]
     return Answer(scores)

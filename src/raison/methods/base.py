@@ -1,4 +1,4 @@
-"""What a method is: a frozen set of parameters that turns a batch into one answer per example."""
+"""Method, Batch and Answer: a frozen set of parameters that turns a batch of examples into one answer each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Batch:
     def generator(self, index: int) -> np.random.Generator:
         """Randomness of one example, from its content and id: neighbours and batch size can't matter."""
         content = self.encodings[index].content() + self.targets[index].content()
-        return np.random.default_rng([self.seed, int(content[:16], 16)])
+        seed_of_content = int(content[:16], 16)
+        return np.random.default_rng([self.seed, seed_of_content])
 
 
 @dataclass
@@ -100,9 +101,11 @@ class Method(ABC):
     @property
     def aggregation(self) -> str:
         """How the scores of tokens make the score of a unit: sum, max or mean."""
-        return "sum" if self.additive else self.pooling
+        if self.additive:
+            return "sum"
+        return self.pooling
 
-    def gathered(self, scores: np.ndarray, units: Units) -> np.ndarray:
+    def scores_of_units(self, scores: np.ndarray, units: Units) -> np.ndarray:
         """[u] of [t]: the sum where scores add up, else the largest in size or the mean."""
         inside = units.of >= 0
         unit_of_token = units.of[inside]
@@ -138,7 +141,12 @@ def check_needs(chosen: Method, model: Model) -> None:
     missing = chosen.needs - model.offers
     if not missing:
         return
-    able = ", ".join(name for name in methods if methods.build(name).needs <= model.offers)
+    able_methods = []
+    for name in methods:
+        candidate: Method = methods.build(name)
+        if candidate.needs <= model.offers:
+            able_methods.append(name)
+    able = ", ".join(able_methods)
     if missing == {"own"}:
         raise Unsupported(
             f"{model.name} does not explain itself, which {chosen.name} reads: train a model that does (raison train "
@@ -149,6 +157,7 @@ def check_needs(chosen: Method, model: Model) -> None:
             f"{chosen.name} needs to know which heads of {model.name} matter: find out with `raison heads` and pass "
             f"its file as heads=FILE, or use one of {able}."
         )
+    lacking = " and ".join(sorted(missing))
     raise Unsupported(
-        f"{chosen.name} needs {' and '.join(sorted(missing))}, which {model.name} can't offer: use one of {able}."
+        f"{chosen.name} needs {lacking}, which {model.name} can't offer: use one of {able}."
     )

@@ -105,10 +105,13 @@ def deeplift_contributions(trace: Trace, baseline: str) -> Answer:
     scores = tensor_to_numpy(require_traced(trace.relevance))
     change = trace.cuts[0]
     error = change - float(scores.sum())
-    gap = abs(error) / max(abs(change), abs(scores).sum() / 100, SMALLEST)
+    hundredth_of_scores = abs(scores).sum() / 100
+    gap = abs(error) / max(abs(change), hundredth_of_scores, SMALLEST)
     notes = notes_on_missing_rules(trace)
     if gap > GAP:
-        reason = ", since gradients do not add up to it." if notes else ": the dtype is too narrow."
+        reason = ": the dtype is too narrow."
+        if notes:
+            reason = ", since gradients do not add up to it."
         notes.append(f"The scores miss {gap:.0%} of the change{reason}")
     diagnostics = {
         "value": trace.value,

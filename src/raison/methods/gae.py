@@ -44,15 +44,19 @@ def relevance_of_answer(trace: Trace) -> Answer:
         if each.kind != "cross":
             relevance[each.rows] += weights @ relevance[each.cols]
             continue
-        own = normalised_self_relevance(relevance[np.ix_(each.rows, each.rows)])
-        source = normalised_self_relevance(relevance[np.ix_(each.cols, each.cols)])
-        relevance[np.ix_(each.rows, each.cols)] += own.T @ weights @ source
+        own_block = np.ix_(each.rows, each.rows)
+        source_block = np.ix_(each.cols, each.cols)
+        cross_block = np.ix_(each.rows, each.cols)
+        own = normalised_self_relevance(relevance[own_block])
+        source = normalised_self_relevance(relevance[source_block])
+        relevance[cross_block] += own.T @ weights @ source
     return Answer(rows_of_answer(trace, relevance - identity))
 
 
 def weighted_attention(each: Map) -> np.ndarray:
     """Ā = mean_h (∇A ⊙ A)⁺"""
-    return mean_of_heads((each.weights * require_traced(each.gradient)).clamp_min(0))
+    weighted = each.weights * require_traced(each.gradient)
+    return mean_of_heads(weighted.clamp_min(0))
 
 
 def normalised_self_relevance(relevance: np.ndarray) -> np.ndarray:

@@ -46,13 +46,13 @@ def head_masks(
     """
     check_head_choice(kinds, top, syntactic, positional)
     syntactic_strength, positional_strength = head_strengths(artifact)
-    wants_syntactic = kinds != "pos"
-    wants_positional = kinds != "synt"
-    syntactic_mask = strongest_heads(syntactic_strength, syntactic, top if wants_syntactic else 0)
-    positional_mask = strongest_heads(
-        positional_strength, positional, top if wants_positional else 0
-    )
-    return syntactic_mask & wants_syntactic, positional_mask & wants_positional
+    syntactic_mask = np.zeros(syntactic_strength.shape, bool)
+    if kinds != "pos":
+        syntactic_mask = strongest_heads(syntactic_strength, syntactic, top)
+    positional_mask = np.zeros(positional_strength.shape, bool)
+    if kinds != "synt":
+        positional_mask = strongest_heads(positional_strength, positional, top)
+    return syntactic_mask, positional_mask
 
 
 def check_head_choice(kinds: str, top: int, syntactic: float, positional: float) -> None:
@@ -78,33 +78,42 @@ def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """(syntactic, positional) strengths of a file's tables; `ValueError` and its like where it has none."""
     positional = np.array(data["positional"]["alpha"], dtype=np.float64)
     syntactic = np.full(positional.shape, -np.inf)
-    with_trees = np.array([kind in data["parsed"] for kind in data["kinds"]])
+    kinds = data["kinds"]
+    with_trees = np.array([kind in data["parsed"] for kind in kinds])
     for relation in data["relations"]:
         if not data["counts"][relation]:
             continue
         alpha = np.array(data["alpha"][relation], dtype=np.float64)
-        if alpha.shape != positional.shape or alpha.min() < 0 or alpha.max() > 1:
+        if alpha.shape != positional.shape or not are_shares(alpha):
             raise ValueError(
                 f"the shares of {relation} are no table of {len(positional)} maps, from 0 to 1"
             )
         advantage = alpha - data["lambda_max"][relation]
-        syntactic[with_trees] = np.maximum(syntactic, advantage)[with_trees]
+        best = np.maximum(syntactic, advantage)
+        syntactic[with_trees] = best[with_trees]
 
-    fits = positional.ndim == 2 and len(positional) == len(data["kinds"])
-    if not fits or not np.isfinite(positional).all() or np.isnan(syntactic).any():
-        raise ValueError("the tables do not fit each other")
-    if positional.min() < 0 or positional.max() > 1:
+    is_table = positional.ndim == 2 and len(positional) == len(kinds)
+    all_numbers = np.isfinite(positional).all() and not np.isnan(syntactic).any()
+    if not is_table or not all_numbers or not are_shares(positional):
         raise ValueError("the tables do not fit each other")
     return syntactic, positional
+
+
+def are_shares(numbers: np.ndarray) -> bool:
+    """Whether no number is below 0 or above 1."""
+    below = numbers.min() < 0
+    above = numbers.max() > 1
+    return not (below or above)
 
 
 def strongest_heads(strength: np.ndarray, threshold: float, top: int) -> np.ndarray:
     """Bool[maps, heads]: those above the threshold, and the best `top` of every row."""
     above = strength > threshold
-    order = np.argsort(-strength, axis=1, kind="stable")[:, :top]
+    strongest_first = np.argsort(-strength, axis=1, kind="stable")
     best = np.zeros(strength.shape, bool)
-    np.put_along_axis(best, order, True, axis=1)
-    return np.asarray(above | (best & np.isfinite(strength)))
+    np.put_along_axis(best, strongest_first[:, :top], True, axis=1)
+    measured = np.isfinite(strength)
+    return np.asarray(above | (best & measured))
 
 
 def random_masks(
@@ -121,8 +130,8 @@ def random_masks(
 
     # the first of those drawn are of both kinds, then come those that are only syntactic, then the others
     new_synt = np.zeros(synt.size, bool)
-    new_synt[drawn[:of_synt]] = True
     new_pos = np.zeros(pos.size, bool)
+    new_synt[drawn[:of_synt]] = True
     new_pos[drawn[:of_both_kinds]] = True
     new_pos[drawn[of_synt:]] = True
     return new_synt.reshape(synt.shape), new_pos.reshape(pos.shape)
@@ -132,7 +141,8 @@ def corrupt_mask(mask: np.ndarray, rho: float, generator: np.random.Generator) -
     """The mask with a share `rho` of its zeros, rounded to whole heads, turned to ones (P4 Figure 4)."""
     check_head_share("rho", rho)
     zeros = np.flatnonzero(~mask)
-    turned = generator.permutation(zeros)[: round(rho * len(zeros))]
+    count = round(rho * len(zeros))
+    turned = generator.permutation(zeros)[:count]
     corrupted = np.array(mask)
     corrupted.reshape(-1)[turned] = True
     return corrupted

@@ -19,7 +19,7 @@ from raison.models.protocol import Model
 
 __all__ = ["Idf", "IdfTable", "idf_entry"]
 
-SHIPPED = Path(__file__).parent / "shipped_idf_table" / "idf.json"
+SHIPPED = Path(__file__).parent / "shipped" / "idf.json"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class IdfTable:
 
     def idf(self, word: str) -> float:
         """ln((1 + documents) / (1 + documents with the word)): from 0 for a word of every document."""
-        return log((1 + self.documents) / (1 + self.counts.get(idf_entry(word), 0)))
+        count = self.counts.get(idf_entry(word), 0)
+        return log((1 + self.documents) / (1 + count))
 
 
 def idf_entry(word: str) -> str:
@@ -100,11 +101,15 @@ class Idf(Method):
             )
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        table, content = shipped_idf_table() if self.table is None else read_idf_table(self.table)
-        return [
-            Answer(rarity_of_tokens(encoding, table), artifacts={"idf": content})
-            for encoding in batch.encodings
-        ]
+        if self.table is None:
+            table, content = shipped_idf_table()
+        else:
+            table, content = read_idf_table(self.table)
+        answers = []
+        for encoding in batch.encodings:
+            scores = rarity_of_tokens(encoding, table)
+            answers.append(Answer(scores, artifacts={"idf": content}))
+        return answers
 
 
 def rarity_of_tokens(encoding: Encoding, table: IdfTable) -> np.ndarray:
@@ -114,9 +119,12 @@ def rarity_of_tokens(encoding: Encoding, table: IdfTable) -> np.ndarray:
         words = split_words(text)
         starts, ends = np.array(words, dtype=np.int64).reshape(-1, 2).T
         idf_of_word = [table.idf(text[start:end]) for start, end in words]
-        for t in np.flatnonzero((encoding.segment == segment) & (encoding.start >= 0)):
+        in_text = (encoding.segment == segment) & (encoding.start >= 0)
+        for t in np.flatnonzero(in_text):
             core = stripped_span(text, int(encoding.start[t]), int(encoding.end[t]))
-            if core is not None:
-                touched = np.flatnonzero((starts < core[1]) & (core[0] < ends))
-                scores[t] = max((idf_of_word[word] for word in touched), default=0.0)
+            if core is None:
+                continue
+            core_start, core_end = core
+            touched = np.flatnonzero((starts < core_end) & (core_start < ends))
+            scores[t] = max((idf_of_word[word] for word in touched), default=0.0)
     return scores

@@ -65,13 +65,16 @@ class IntegratedGradients(Method):
         check_integer("most", self.most, FIRST + 2)
         check_baseline(self.baseline)
         check_in_range("tolerance", self.tolerance, 0, 1)
-        for name, value, known in (("rule", self.rule, RULES), ("moved", self.moved, MOVED)):
-            if value not in known:
-                raise InputError(f"{name} is one of {', '.join(known)}, not {value!r}.")
+        self.check_word("rule", self.rule, RULES)
+        self.check_word("moved", self.moved, MOVED)
         if self.rule == "reference" and self.steps is None:
             raise InputError(
                 "The rule 'reference' needs a number of steps: write steps=100, as P0 did."
             )
+
+    def check_word(self, name: str, value: str, known: tuple[str, ...]) -> None:
+        if value not in known:
+            raise InputError(f"{name} is one of {', '.join(known)}, not {value!r}.")
 
     def quadrature(self, rounding: float) -> QuadratureRule:
         """The rule of one path; `rounding` is the relative precision of the model's values."""
@@ -94,10 +97,10 @@ class IntegratedGradients(Method):
             walks.append(PathIntegration(path, self.quadrature(rounding)))
 
         integrate_together(model, batch, walks)
-        return [
-            self.answer(walk, absent, batch, index, moved[index])
-            for index, walk in enumerate(walks)
-        ]
+        answers = []
+        for index, walk in enumerate(walks):
+            answers.append(self.answer(walk, absent, batch, index, moved[index]))
+        return answers
 
     def answer(
         self, walk: PathIntegration, absent: Baseline, batch: Batch, index: int, moved: np.ndarray
@@ -110,7 +113,8 @@ class IntegratedGradients(Method):
                 f"{absent.name!r}: use another one, or equal steps (steps=50), which keep off the baseline itself."
             )
         encoding = batch.encodings[index]
-        tokens_read = int(batch.targets[index].inputs(len(encoding)).sum())
+        inputs = batch.targets[index].inputs(len(encoding))
+        tokens_read = int(inputs.sum())
         diagnostics = {
             "value": integral.end,
             "baseline_value": integral.start,
@@ -119,10 +123,11 @@ class IntegratedGradients(Method):
             "completeness_error": integral.error,
             "points": integral.places,
         }
+        notes = [*absent.notes(encoding, moved), *self.doubts(integral)]
         return Answer(
             integral.scores,
             diagnostics=diagnostics,
-            notes=(*absent.notes(encoding, moved), *self.doubts(integral)),
+            notes=tuple(notes),
             cost={"forwards": walk.evaluations, "tokens": walk.evaluations * tokens_read},
         )
 
@@ -135,9 +140,11 @@ class IntegratedGradients(Method):
             remedy = f"try another baseline, or more points (most={self.most})"
 
         if integral.gap > self.tolerance:
-            size = f"by {100 * integral.gap:.2g} %, {abs(integral.error):.2g}"
-            exact_enough = self.steps is None and integral.settled
-            reason = "the model computes no more exactly" if exact_enough else remedy
+            percent = 100 * integral.gap
+            size = f"by {percent:.2g} %, {abs(integral.error):.2g}"
+            reason = remedy
+            if self.steps is None and integral.settled:
+                reason = "the model computes no more exactly"
             notes.append(
                 f"The scores miss what they should add up to, {difference:.4g}, {size}: {reason}."
             )
@@ -182,7 +189,7 @@ def integrate_together(model: Model, batch: Batch, walks: Sequence[PathIntegrati
         places: list[float] = []
         for index, walk in enumerate(walks):
             examples += [index] * len(walk.wanted)
-            places += [float(place) for place in walk.wanted]
+            places += walk.wanted.tolist()
 
         values = np.zeros(len(places))
         parts: dict[int, np.ndarray] = {}
@@ -196,6 +203,5 @@ def integrate_together(model: Model, batch: Batch, walks: Sequence[PathIntegrati
             points = range(first, first + len(walk.wanted))
             first = points.stop
             if points:
-                walk.tell(
-                    values[points.start : points.stop], np.stack([parts[point] for point in points])
-                )
+                parts_of_walk = np.stack([parts[point] for point in points])
+                walk.tell(values[points.start : points.stop], parts_of_walk)

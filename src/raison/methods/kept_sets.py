@@ -31,26 +31,27 @@ def evaluate_sets(model: Model, batch: Batch, sets: Sequence[np.ndarray]) -> lis
     Causal models compute a prefix that several sets have in common once, where there are enough of them. Each question
     is looked at by itself, so that neighbours in the batch don't change the way its answer is found.
     """
-    asked = zip(batch.encodings, batch.targets, batch.units, sets, strict=True)
-    questions = [
-        Question(encoding, target, units.keep(kept)) for encoding, target, units, kept in asked
-    ]
-    deletes = (batch.removal or model.removals[0]) == "delete"
-    may_share = model.shares_prefixes and deletes
+    questions = []
+    for index, kept in enumerate(sets):
+        keep = batch.units[index].keep(kept)
+        questions.append(Question(batch.encodings[index], batch.targets[index], keep))
+    removal = batch.removal or model.removals[0]
+    may_share = model.shares_prefixes and removal == "delete"
 
     alone: list[int] = []
     sharing: list[int] = []
     for index, question in enumerate(questions):
-        group = sharing if may_share and has_shared_prefixes(question) else alone
-        group.append(index)
+        if may_share and has_shared_prefixes(question):
+            sharing.append(index)
+        else:
+            alone.append(index)
 
     values: dict[int, SetValues] = {}
     for members, memory in ((alone, None), (sharing, Memory(limit=0))):
         if not members:
             continue
-        answers = model.score(
-            [questions[index] for index in members], removal=batch.removal, memory=memory
-        )
+        asked = [questions[index] for index in members]
+        answers = model.score(asked, removal=batch.removal, memory=memory)
         for index, scored in zip(members, answers, strict=True):
             cost = {"forwards": scored.forwards, "tokens": scored.tokens}
             values[index] = SetValues(scored.value.sum(-1), scored.forwards, cost)
@@ -64,12 +65,12 @@ def has_shared_prefixes(question: Question) -> bool:
     # [n t] in the order of a dictionary: a row shares most with the one before
     visible = np.unique(visible, axis=0)
     parting = (visible[1:] != visible[:-1]).argmax(1)  # where it parts from that one
-    if (
-        encoding.segments[0] == "source"
-    ):  # what a decoder computed is of use for the same source only
+    if encoding.segments[0] == "source":
+        # what a decoder computed is of use for the same source only
         source = (encoding.segment == 0).sum()
         parting[parting < source] = 0
 
     behind_parting = np.arange(len(encoding)) >= parting[:, None]
-    new_nodes = (visible[1:] & behind_parting).sum() + visible[0].sum()
+    new_in_others = visible[1:] & behind_parting
+    new_nodes = visible[0].sum() + new_in_others.sum()
     return bool(new_nodes <= WORTH * visible.sum())

@@ -58,16 +58,18 @@ class MaskedLRP(Method):
 
     @property
     def needs(self) -> frozenset[str]:
-        basic = frozenset({"gradients", "attention"})
-        return basic if self.heads is not None else basic | {"heads"}
+        needs = frozenset({"gradients", "attention"})
+        if self.heads is None:
+            needs |= {"heads"}
+        return needs
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        artifact = Artifact.open(self.heads or model.head_statistics or "", "heads")
+        path = self.heads or model.head_statistics or ""
+        artifact = Artifact.open(path, "heads")
         masks = head_masks(artifact, self.kinds, self.top, self.syntactic, self.positional)
-        if (
-            self.random or self.corruption
-        ):  # the same heads for all texts: the seed decides, as in P4's five masks
-            masks = self.vary(masks, np.random.default_rng(batch.seed))
+        if self.random or self.corruption:
+            # the same heads for all texts: the seed decides, as in P4's five masks
+            masks = self.changed_masks(masks, np.random.default_rng(batch.seed))
         syntactic, positional = masks
 
         heads = Heads(syntactic, positional, released=self.variant == "released")
@@ -85,7 +87,7 @@ class MaskedLRP(Method):
             answer.notes = (*answer.notes, *notes)
         return answers
 
-    def vary(
+    def changed_masks(
         self, masks: tuple[np.ndarray, np.ndarray], generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """The masks of an ablation."""
@@ -104,4 +106,5 @@ def notes_on_empty_blocks(chosen: np.ndarray) -> list[str]:
     empty = np.flatnonzero(~chosen.any(1)).tolist()
     if not empty:
         return []
-    return [f"No head was chosen in block {', '.join(map(str, empty))}: relevance goes around it."]
+    blocks = ", ".join(map(str, empty))
+    return [f"No head was chosen in block {blocks}: relevance goes around it."]

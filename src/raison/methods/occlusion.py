@@ -44,21 +44,26 @@ class Occlusion(Method):
             )
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        covers = [self.windows(units) for units in batch.units]
-        sets = [np.concatenate([~cover, np.ones((1, cover.shape[1]), bool)]) for cover in covers]
+        covers = []
+        sets = []
+        for units in batch.units:
+            cover = self.windows(units)
+            covers.append(cover)
+            whole_text = np.ones((1, len(units)), bool)
+            sets.append(np.concatenate([~cover, whole_text]))
+
         answers = []
         for cover, asked in zip(covers, evaluate_sets(model, batch, sets), strict=True):
             whole = asked.value[-1]
             drop = whole - asked.value[:-1]  # [n]
             windows_of_unit = np.maximum(1, cover.sum(0))
+            scores = drop @ cover / windows_of_unit
             facts = {
                 "value": whole,
                 "evaluations": asked.evaluations,
                 "windows": len(cover),
             }
-            answers.append(
-                Answer(drop @ cover / windows_of_unit, diagnostics=facts, cost=asked.cost)
-            )
+            answers.append(Answer(scores, diagnostics=facts, cost=asked.cost))
         return answers
 
     def windows(self, units: Units) -> np.ndarray:
@@ -75,5 +80,6 @@ class Occlusion(Method):
             # of each unit in its text; the others are far away
             place = np.full(len(units), -window - before)
             place[inside] = np.arange(len(inside))
-            covers.append((starts <= place) & (place < starts + window))
+            ends = starts + window
+            covers.append((starts <= place) & (place < ends))
         return np.concatenate(covers)

@@ -30,9 +30,8 @@ class Own(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         speaker = cast("SelfExplaining", model)  # it offers "own"
         weights = speaker.own(batch.encodings)
-        if not hasattr(
-            model, "selected"
-        ):  # asked of the object itself, which may stand for another model
+        # asked of the object itself, which may stand for another model
+        if not hasattr(model, "selected"):
             return [Answer(each) for each in weights]
 
         selected = cast("Selecting", model).selected(batch.encodings)

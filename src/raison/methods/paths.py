@@ -85,5 +85,6 @@ def slopes_at(
         embeddings=MadeOnDemand(len(places), embeddings_at),
     )
     for point, trace in traces:
-        parts = (require_traced(trace.gradient) * paths[point].change).sum(-1)
+        change = paths[point].change
+        parts = (require_traced(trace.gradient) * change).sum(-1)
         yield SlopeAtPoint(point, trace.value, tensor_to_numpy(parts))

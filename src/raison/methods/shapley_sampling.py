@@ -42,25 +42,30 @@ class ShapleySampling(Method):
         check_integer("permutations", self.permutations, 2)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        walks = [self.walk(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
-        most_cells = max((walk.cells for walk in walks), default=0)
+        orders = []
+        for index, units in enumerate(batch.units):
+            orders.append(self.draw_orders(len(units), batch.generator(index)))
+        most_cells = max((each.cells for each in orders), default=0)
         if most_cells <= CELLS:
-            asked = evaluate_sets(model, batch, [walk.sets() for walk in walks])
+            asked = evaluate_sets(model, batch, [each.sets() for each in orders])
         else:  # one text after the other, some of its orders at a time: memory does not grow with their number
-            asked = [
-                evaluate_orders_in_parts(model, batch, index, walk)
-                for index, walk in enumerate(walks)
-            ]
-        return [walk.answer(values) for walk, values in zip(walks, asked, strict=True)]
+            asked = []
+            for index, each in enumerate(orders):
+                asked.append(evaluate_orders_in_parts(model, batch, index, each))
+        return [each.answer(values) for each, values in zip(orders, asked, strict=True)]
 
-    def walk(self, size: int, random: np.random.Generator) -> UnitOrders:
+    def draw_orders(self, size: int, random: np.random.Generator) -> UnitOrders:
         """Random orders, or all sets where they are fewer."""
-        if 2**size - 2 <= 2 * self.permutations * max(0, size - 1):
+        count_of_all_sets = 2**size - 2
+        if count_of_all_sets <= 2 * self.permutations * max(0, size - 1):
             return UnitOrders(size)
-        return UnitOrders(size, random.random((self.permutations, size)).argsort(1))
+        ranks = random.random((self.permutations, size)).argsort(1)
+        return UnitOrders(size, ranks)
 
 
-def evaluate_orders_in_parts(model: Model, batch: Batch, index: int, walk: UnitOrders) -> SetValues:
+def evaluate_orders_in_parts(
+    model: Model, batch: Batch, index: int, orders: UnitOrders
+) -> SetValues:
     """What all sets of one text are worth, asked in parts."""
     alone = replace(
         batch,
@@ -70,11 +75,16 @@ def evaluate_orders_in_parts(model: Model, batch: Batch, index: int, walk: UnitO
         whole=(),
         predicted=(),
     )
-    parts = [evaluate_sets(model, alone, [keep])[0] for keep in walk.parts()]
-    value = np.concatenate([part.value for part in parts])
-    evaluations = sum(part.evaluations for part in parts)
-    cost = {name: sum(part.cost[name] for part in parts) for name in parts[0].cost}
-    return SetValues(value, evaluations, cost)
+    values: list[np.ndarray] = []
+    evaluations = 0
+    cost: dict[str, float] = {}
+    for keep in orders.parts():
+        (part,) = evaluate_sets(model, alone, [keep])
+        values.append(part.value)
+        evaluations += part.evaluations
+        for name, spent in part.cost.items():
+            cost[name] = cost.get(name, 0) + spent
+    return SetValues(np.concatenate(values), evaluations, cost)
 
 
 @dataclass
@@ -117,9 +127,8 @@ class UnitOrders:
         }
         if self.ranks is None:
             scores = exact_shapley_values(every_set_of_units(self.size), asked.value)
-            return answer_with_margin(
-                scores, np.zeros(len(scores)), 1, diagnostics=facts, cost=asked.cost
-            )
+            no_error = np.zeros(len(scores))
+            return answer_with_margin(scores, no_error, 1, diagnostics=facts, cost=asked.cost)
 
         pairs, size = self.ranks.shape
         facts["value"] = asked.value[size]
@@ -128,16 +137,16 @@ class UnitOrders:
         forward = np.take_along_axis(gain[:, 0], self.ranks, axis=1)
         backward = np.take_along_axis(gain[:, 1], size - 1 - self.ranks, axis=1)
         mean_of_pair = (forward + backward) / 2  # [p u]
+        scores = mean_of_pair.mean(0)
         error = mean_of_pair.std(0, ddof=1) / np.sqrt(pairs)
-        return answer_with_margin(
-            mean_of_pair.mean(0), error, pairs - 1, diagnostics=facts, cost=asked.cost
-        )
+        return answer_with_margin(scores, error, pairs - 1, diagnostics=facts, cost=asked.cost)
 
 
 def beginnings_of_orders(ranks: np.ndarray) -> np.ndarray:
     """[n u] for each order of `ranks` [p u] the first 0, 1, … units, then the same of its reverse."""
     size = ranks.shape[1]
-    forward = ranks[:, None, :] < np.arange(size + 1)[:, None]  # [p k u] the first k units
+    counts = np.arange(size + 1)
+    forward = ranks[:, None, :] < counts[:, None]  # [p k u] the first k units
     backward = ~forward[:, ::-1]
     return np.stack([forward, backward], axis=1).reshape(-1, size)
 
@@ -152,9 +161,12 @@ def exact_shapley_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
     """[u] Shapley values from the values of all sets."""
     size = keep.shape[1]
     # chance[k]: that exactly a certain set of k units is there when a certain unit arrives
-    chances = [1 / (size * comb(size - 1, k)) for k in range(size)]
-    chance = np.array([*chances, 0.0])
+    chance = np.zeros(size + 1)
+    for k in range(size):
+        chance[k] = 1 / (size * comb(size - 1, k))
+
     count = keep.sum(1)
-    with_unit = np.where(count > 0, chance[count - 1], 0) * value
+    chance_before = np.where(count > 0, chance[count - 1], 0)
+    with_unit = chance_before * value
     without_unit = chance[count] * value
     return np.asarray(keep.T @ with_unit - (~keep).T @ without_unit)

@@ -52,7 +52,8 @@ class SmoothGrad(Method):
         if not number or not 0 <= self.noise < math.inf:
             raise InputError(f"noise is a number from 0 up, not {self.noise}.")
         if self.of not in MAPS:
-            raise InputError(f"of is one of {', '.join(MAPS)}, not {self.of!r}.")
+            known = ", ".join(MAPS)
+            raise InputError(f"of is one of {known}, not {self.of!r}.")
 
     @property
     def signed(self) -> bool:
@@ -66,41 +67,49 @@ class SmoothGrad(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         words = WordEmbeddings(model)
-        copies = 1 if self.noise == 0 else self.samples
-        clouds = [
-            NoisyEmbeddings.around(words, batch, index, self.noise, copies)
-            for index in range(len(batch))
-        ]
+        copies = self.samples
+        if self.noise == 0:
+            copies = 1
+        clouds = []
+        maps = []
+        examples: list[int] = []
+        for index, encoding in enumerate(batch.encodings):
+            clouds.append(NoisyEmbeddings.around(words, batch, index, self.noise, copies))
+            maps.append(np.zeros((copies, len(encoding))))
+            examples += [index] * copies
 
         def noisy_copy(run: int) -> torch.Tensor:
             index, number = divmod(run, copies)
             return clouds[index].copy(number)
 
-        runs = len(batch) * copies
         traces = model.trace(
-            [batch.encodings[run // copies] for run in range(runs)],
-            [batch.targets[run // copies] for run in range(runs)],
+            [batch.encodings[index] for index in examples],
+            [batch.targets[index] for index in examples],
             want=GRADIENTS,
-            embeddings=MadeOnDemand(runs, noisy_copy),
+            embeddings=MadeOnDemand(len(examples), noisy_copy),
         )
-        maps = [np.zeros((copies, len(encoding))) for encoding in batch.encodings]
+        map_of = MAPS[self.of]
         for run, trace in traces:
             index, number = divmod(run, copies)
-            maps[index][number] = tensor_to_numpy(MAPS[self.of](trace))
-        return [
-            mean_of_noisy_maps(maps[index], clouds[index].sigma, batch, index)
-            for index in range(len(batch))
-        ]
+            maps[index][number] = tensor_to_numpy(map_of(trace))
+
+        answers = []
+        for index, cloud in enumerate(clouds):
+            answers.append(mean_of_noisy_maps(maps[index], cloud.sigma, batch, index))
+        return answers
 
 
 def mean_of_noisy_maps(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:
     """The mean of the maps [n t] of one example, and how far it may be off."""
     copies, size = maps.shape
-    error = maps.std(0, ddof=1) / math.sqrt(copies) if copies > 1 else np.zeros(size)
+    error = np.zeros(size)
+    if copies > 1:
+        error = maps.std(0, ddof=1) / math.sqrt(copies)
     parts: dict[str, object] = {"standard_error": error}
     if copies > 1 or sigma == 0:
         parts["margin_95"] = margin_of_95_percent(error, copies - 1)
-    tokens_read = int(batch.targets[index].inputs(size).sum())
+    inputs = batch.targets[index].inputs(size)
+    tokens_read = int(inputs.sum())
     return Answer(
         maps.mean(0),
         parts=parts,
@@ -123,14 +132,17 @@ class NoisyEmbeddings:
     ) -> NoisyEmbeddings:
         encoding = batch.encodings[index]
         centre = words.of(encoding)
-        inputs = torch.from_numpy(batch.targets[index].inputs(len(encoding))).to(centre.device)
-        read = centre[inputs]
+        inputs = batch.targets[index].inputs(len(encoding))
+        read = centre[torch.from_numpy(inputs).to(centre.device)]
         sigma = noise * float(read.max() - read.min())
-        return cls(centre, sigma, batch.generator(index).integers(2**63, size=copies))
+        seeds = batch.generator(index).integers(2**63, size=copies)
+        return cls(centre, sigma, seeds)
 
     def copy(self, number: int) -> torch.Tensor:
         """[t d] the embeddings with noise; the centre itself where there is none."""
         if self.sigma == 0:
             return self.centre
-        drawn = np.random.default_rng(self.seeds[number]).standard_normal(self.centre.shape)
-        return self.centre + torch.from_numpy(self.sigma * drawn).to(self.centre)
+        generator = np.random.default_rng(self.seeds[number])
+        drawn = generator.standard_normal(self.centre.shape)
+        noise = torch.from_numpy(self.sigma * drawn)
+        return self.centre + noise.to(self.centre)

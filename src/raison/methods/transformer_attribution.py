@@ -66,9 +66,8 @@ def attribute_through_heads(model: Model, batch: Batch, heads: Heads | None) -> 
             # it does not conserve, and does not claim to
             answers[index] = Answer(scores, diagnostics={"relevance_sum": sum_of_relevance(trace)})
         else:
-            answers[index] = answer_with_conservation(
-                rolled_out_relevance(trace, plain.pop(index)), trace
-            )
+            scores = rolled_out_relevance(trace, plain.pop(index))
+            answers[index] = answer_with_conservation(scores, trace)
     return [answers[index] for index in range(len(batch))]
 
 
@@ -79,24 +78,27 @@ def rolled_out_relevance(trace: Trace, plain: Trace, factor: float = 1.0) -> np.
     everything where an answer is read from all rows. (The published code sets the entry of [CLS] to zero.)
     """
     size = len(trace.encoding)
+    identity = np.eye(size)
     blocks = []
     around_attention = np.ones(size)
     for relevance_map, plain_map in zip(trace.maps, plain.maps, strict=True):
-        product = (
-            require_traced(plain_map.gradient) * require_traced(relevance_map.relevance) * factor
-        )
-        block = map_on_axis(size, relevance_map, mean_of_heads(product.clamp_min(0))) + np.eye(size)
+        gradient = require_traced(plain_map.gradient)
+        product = gradient * require_traced(relevance_map.relevance) * factor
+        weights = mean_of_heads(product.clamp_min(0))
+        block = map_on_axis(size, relevance_map, weights) + identity
         around_attention /= block.sum(1)
         blocks.append(normalise_rows(block))
-    return rows_of_answer(plain, roll_out(blocks, size) - np.diag(around_attention))
+    through_attention = roll_out(blocks, size) - np.diag(around_attention)
+    return rows_of_answer(plain, through_attention)
 
 
 def check_shape_of_heads(heads: Heads, maps: Sequence[Map], model: Model) -> None:
     """Refuse heads of another model."""
-    shape = (len(maps), len(maps[0].weights))
-    if heads.syntactic.shape != shape:
-        other = " x ".join(map(str, heads.syntactic.shape))
+    layers, width = len(maps), len(maps[0].weights)
+    shape = heads.syntactic.shape
+    if shape != (layers, width):
+        other = " x ".join(map(str, shape))
         raise InputError(
-            f"This file has {other} heads, but {model.name} has {shape[0]} x {shape[1]}: make one with "
+            f"This file has {other} heads, but {model.name} has {layers} x {width}: make one with "
             f"`raison heads -m {model.name}`."
         )

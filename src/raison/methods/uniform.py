@@ -25,4 +25,8 @@ class Uniform(Method):
     axis = "unit"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [Answer(np.full(len(units), 1 / max(1, len(units)))) for units in batch.units]
+        answers = []
+        for units in batch.units:
+            share = 1 / max(1, len(units))
+            answers.append(Answer(np.full(len(units), share)))
+        return answers

@@ -52,26 +52,31 @@ class ValueWeightedAttention(Method):
         return answers_from_traces(model, batch, self.watches, answer)
 
     def combine_layers(self, trace: Trace) -> np.ndarray:
-        """[t t]"""
+        """[t t] lengths of all layers, rolled out or averaged, or of the last one."""
         size = len(trace.encoding)
         norms = [lengths_of_values(write) for write in trace.writes]
         if self.layers == "rollout":
             residual = np.eye(size)
-            blocks = [
-                (normalise_rows(map_on_axis(size, each, norm)) + residual) / 2
-                for each, norm in zip(trace.maps, norms, strict=True)
-            ]
+            blocks = []
+            for each, norm in zip(trace.maps, norms, strict=True):
+                block = normalise_rows(map_on_axis(size, each, norm))
+                blocks.append((block + residual) / 2)
             return roll_out(blocks, size)
 
-        norm_of_map = {id(each): norm for each, norm in zip(trace.maps, norms, strict=True)}
+        norm_of_map = {}
+        for each, norm in zip(trace.maps, norms, strict=True):
+            norm_of_map[id(each)] = norm
         if self.layers == "mean":
-            return mean_of_maps_by_kind(
-                size, [(each, norm_of_map[id(each)]) for each in maps_of_answer(trace.maps)]
-            )
-        return sum_of_maps(size, [(each, norm_of_map[id(each)]) for each in last_maps(trace.maps)])
+            maps = maps_of_answer(trace.maps)
+            weighted = [(each, norm_of_map[id(each)]) for each in maps]
+            return mean_of_maps_by_kind(size, weighted)
+        maps = last_maps(trace.maps)
+        weighted = [(each, norm_of_map[id(each)]) for each in maps]
+        return sum_of_maps(size, weighted)
 
 
 def lengths_of_values(write: Write) -> np.ndarray:
     """[s c] how long the vector is that a row gets from a column, summed over heads."""
-    lengths = write.weights * write.values.norm(dim=-1)[:, None]  # [h s c]
+    lengths_of_columns = write.values.norm(dim=-1)
+    lengths = write.weights * lengths_of_columns[:, None]  # [h s c]
     return tensor_to_numpy(lengths.sum(0))

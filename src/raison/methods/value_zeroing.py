@@ -39,7 +39,9 @@ class ValueZeroing(Method):
         def answer(trace: Trace) -> Answer:
             size = len(trace.encoding)
             blocks = [matrix_of_block(size, each) for each in trace.zeroed]
-            combined = roll_out(blocks, size) if self.layers == "rollout" else blocks[-1]
+            combined = blocks[-1]
+            if self.layers == "rollout":
+                combined = roll_out(blocks, size)
             return Answer(rows_of_answer(trace, combined))
 
         return answers_from_traces(model, batch, frozenset({"zeroed", "readout"}), answer)
@@ -47,7 +49,8 @@ class ValueZeroing(Method):
 
 def matrix_of_block(size: int, each: Map) -> np.ndarray:
     """[t t] how far each row of a block moves; rows that are not its own stay with themselves."""
-    matrix = normalise_rows(map_on_axis(size, each, tensor_to_numpy(each.weights[0])))
+    distances = tensor_to_numpy(each.weights[0])
+    matrix = normalise_rows(map_on_axis(size, each, distances))
     others = np.setdiff1d(np.arange(size), each.rows)
     matrix[others] = np.eye(size)[others]
     return matrix

@@ -85,6 +85,6 @@ def scores_of(method: Method, model: Model, batch: Batch) -> list[tuple[np.ndarr
         tokens = int(answer.cost.get("tokens", forwards_of(method) * size))
         scores = answer.scores
         if method.axis == "token":
-            scores = method.gathered(scores, batch.units[index])
+            scores = method.scores_of_units(scores, batch.units[index])
         found.append((scores, tokens))
     return found
