@@ -14,8 +14,7 @@ from raison.engine import Request, explain_examples
 from raison.methods.base import Method, check_needs
 from raison.models.load import load
 from raison.models.protocol import Model, TextGenerator
-from raison.rationales.grounding import UNTRIED, find_grounding
-from raison.rationales.passages import name_passages, prompt_over_passages
+from raison.rationales.grounding import UNTRIED, find_grounding, name_passages, prompt_over_passages
 from raison.rationales.search import Interrupted, Search
 
 __all__ = [

@@ -12,7 +12,7 @@ from raison.models.probe import subject
 from raison.studies.what_if import heads_of_answer
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
-from tests.helpers.compared_scores import PAIRS, TASKS, TEXT, asked, near, scores
+from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal
 
 WRITERS = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]
@@ -22,20 +22,6 @@ WRITERS = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]
 def precise():
     with Float64():
         yield
-
-
-@pytest.fixture(scope="module", params=TASKS)
-def model(request):
-    """A tiny model whose norms have gains and shifts of their own: ones and zeros would hide mistakes."""
-    tiny = tiny_model(request.param, TASKS[request.param])
-    hf, _ = tiny_hf(request.param, TASKS[request.param])
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, weight in hf.named_parameters():
-            if "LayerNorm" in name or ".ln_" in name:
-                noise = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
-                weight.copy_(0.3 * noise + (1.0 if name.endswith("weight") else 0.0))
-    return load(hf, tiny.tokenizer)
 
 
 # -- attention ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""When is a part of the context enough? Rules that say so, and what a set costs under them.
+"""Rules of sufficiency: when a part of the context is enough, and what a set costs under them.
 
 A search minimises `cost`: the number of units of a set that is enough, or λ|S| − log p for the soft objective.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from raison.core.registry import rules
 from raison.core.spec import Spec
 from raison.models.protocol import Scored
 
-__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_of"]
+__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_from_spec"]
 
 R = TypeVar("R", bound="type[Rule]")
 
@@ -52,7 +52,9 @@ class Rule(ABC):
         return size
 
     def spec(self) -> Spec:
-        return Spec(self.name, {item.name: getattr(self, item.name) for item in fields(self)})
+        """How to write this rule, with all of its parameters."""
+        params = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Spec(self.name, params)
 
 
 @rule("argmax")
@@ -66,8 +68,9 @@ class Argmax(Rule):
     def climb(self, scored: Scored) -> np.ndarray:
         # probability alone also rises for sets that make everything likelier that fits; the lead alone is blind
         # before the target is among the first choices: half of each needs fewest steps (benchmarks/rationales.py)
-        mean: np.ndarray = (scored.value.sum(-1) + scored.margin.min(-1)) / 2
-        return mean
+        value = scored.value.sum(-1)
+        lead = scored.margin.min(-1)
+        return np.asarray((value + lead) / 2)
 
 
 @rule("probability")
@@ -112,7 +115,8 @@ class Drop(Rule):
         check_in_range("nats", self.nats, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
-        return np.asarray(scored.value.sum(-1) >= full.value.sum(-1) - self.nats)
+        lowest = full.value.sum(-1) - self.nats
+        return np.asarray(scored.value.sum(-1) >= lowest)
 
 
 @rule("top")
@@ -147,10 +151,12 @@ class Penalty(Rule):
 
     def floor(self, size: int, probable: bool) -> float:
         # −log p is never below 0, other values have no bound
-        return self.weight * size if probable else -np.inf
+        if not probable:
+            return -np.inf
+        return self.weight * size
 
 
-def rule_of(given: Any) -> Rule | None:
+def rule_from_spec(given: object) -> Rule | None:
     """The rule of a spec such as "probability(tau=0.8)"; None: what suits the target."""
     if given is None or isinstance(given, Rule):
         return given
@@ -158,4 +164,5 @@ def rule_of(given: Any) -> Rule | None:
         raise InputError(
             f"A {type(given).__name__} is not a rule: write one, such as 'probability(tau=0.9)'."
         )
-    return rules.build(given)  # type: ignore[no-any-return]
+    built: Rule = rules.build(given)
+    return built

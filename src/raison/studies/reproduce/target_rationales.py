@@ -14,7 +14,7 @@ from raison.core.records import Encoding, Target
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.protocol import Model
 from raison.models.runner.meter import metered
-from raison.rationales.by_order import ByOrder, scores_of
+from raison.rationales.by_order import ByOrder, unit_scores_and_tokens
 from raison.rationales.greedy import Greedy
 from raison.rationales.search import Search
 from raison.rationales.sufficient import Penalty
@@ -154,7 +154,7 @@ def rationales_of_group(
     rankings: list[np.ndarray | None] = [None] * len(targets)
     if isinstance(search, ByOrder):
         check_needs(search.built, trial.model)
-        scored = scores_of(search.built, trial.model, batch)
+        scored = unit_scores_and_tokens(search.built, trial.model, batch)
         known = tuple(Answer(scores, cost={"tokens": tokens}) for scores, tokens in scored)
         rankings = [np.argsort(-scores, kind="stable") for scores, _ in scored]
         search = replace(search, method=KnownScores(known))
