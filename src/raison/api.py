@@ -387,7 +387,7 @@ def ls(what: str = "methods") -> list[str]:
     if what == "models":
         from raison.models import catalog
 
-        return [name for name, entry in catalog.entries().items() if not entry.hidden]
+        return [name for name, entry in catalog.catalog_entries().items() if not entry.hidden]
     if what not in LISTED:
         known = [*LISTED, "models"]
         raise InputError(

@@ -8,7 +8,7 @@ import torch
 
 import raison
 from raison.models.load import load
-from raison.models.probe import subject
+from raison.models.probe import probe_text_and_target
 from raison.studies.what_if import heads_of_answer
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
@@ -131,7 +131,7 @@ def test_what_is_written_adds_up(family, task):
             if name.endswith("bias"):
                 weight.zero_()
     model = load(hf, tiny_model(family, task).tokenizer)
-    encoding, target = subject(model)
+    encoding, target = probe_text_and_target(model)
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"writes", "readout"}))
     assert len(trace.writes) == len(trace.maps) > 0
     for write in trace.writes:

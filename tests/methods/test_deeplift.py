@@ -8,7 +8,7 @@ import torch
 import raison
 from raison.methods.deeplift import RESCALE
 from raison.models.load import load
-from raison.models.probe import subject
+from raison.models.probe import probe_text_and_target
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.precision import Float64
 from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
@@ -38,7 +38,7 @@ def test_rescale_is_complete_on_every_family(family, task):
     from dataclasses import replace
 
     model = tiny_model(family, task)
-    encoding, target = subject(model)
+    encoding, target = probe_text_and_target(model)
     for output in ("logit", "log_prob", "prob"):
         if output == "prob" and len(target.ids) > 1:
             continue

@@ -175,7 +175,7 @@ def tokenizer_named(name):
     from raison.models import catalog
 
     try:
-        return catalog.entries()[name].open()[1]
+        return catalog.catalog_entries()[name].open()[1]
     except (MissingExtra, ModelError) as error:
         pytest.skip(f"the real model {name} can't be had here: {error}")
 

@@ -24,8 +24,8 @@ from raison.attention_models.report import ClassifierReport
 from raison.attention_models.vocabulary import words_tokenizer
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.models.catalog.quiet import quiet
-from raison.models.load import placed
+from raison.models.catalog.quiet_loading import quiet_transformers
+from raison.models.load import model_on_device
 from raison.training.class_data import (
     Line,
     Lines,
@@ -102,7 +102,7 @@ def train_classifier(
     if not isinstance(config, ClassifierConfig):
         config = ClassifierConfig.from_settings(with_provisional_width(config or {}, training))
     normalizer_of(config.normalizer)  # a name or a parameter that is wrong is said at once
-    placed(torch.empty(0), device)  # and so is a device that is not there
+    model_on_device(torch.empty(0), device)  # and so is a device that is not there
     experiment = Experiment(
         data=data if isinstance(data, (str, Path)) else list(data),
         config=config,
@@ -167,7 +167,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {training.batch}: give more "
             "texts, or a smaller batch."
         )
-    model = placed(
+    model = model_on_device(
         new_classifier(config, tokenizer, labels, vectors.vectors, seed), experiment.device
     )
     model.words.requires_grad_(not training.freezes_embeddings)
@@ -212,8 +212,8 @@ def write_run(
 ) -> None:
     """Write weights, config and vocabulary, then the report; checkpoints are not needed any more."""
     with writing(folder):
-        with quiet():
-            placed(model, "cpu").save_pretrained(folder)
+        with quiet_transformers():
+            model_on_device(model, "cpu").save_pretrained(folder)
             tokenizer.save_pretrained(folder)
         with saved(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")

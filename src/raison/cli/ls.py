@@ -44,7 +44,7 @@ def describe(what: str, name: str) -> dict[str, Any]:
     if what == "models":
         from raison.models import catalog
 
-        entry = catalog.entries()[name]
+        entry = catalog.catalog_entries()[name]
         return {"name": name, "about": entry.description}
     from raison.api import LISTED
 

@@ -43,7 +43,7 @@ class MaxSensitivity(Metric):
     def ask(self, subject: Subject) -> MetricQuestions:
         import torch
 
-        from raison.models.changed_weights import moved
+        from raison.models.changed_weights import with_moved_embeddings
 
         yield from ()  # it asks about no kept sets
         model, explain_again = model_and_method(subject, self.name)
@@ -57,7 +57,7 @@ class MaxSensitivity(Metric):
         largest_change = 0.0
         for _ in range(self.samples):
             shift = generator.uniform(-reach, reach, (len(ids), width))
-            other = moved(model, ids, torch.from_numpy(shift))
+            other = with_moved_embeddings(model, ids, torch.from_numpy(shift))
             change = explain_again(other) - subject.scores
             length = float(np.linalg.norm(change))
             largest_change = max(largest_change, length)

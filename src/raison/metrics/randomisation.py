@@ -66,7 +66,7 @@ class Randomisation(Metric):
 
 def cascade(model: InspectableModel, levels: int, seed: int) -> list[InspectableModel]:
     """Models shuffled from the output down: the head and the last blocks first, in the end everything."""
-    from raison.models.changed_weights import shuffled
+    from raison.models.changed_weights import with_shuffled_weights
 
     depths = depths_of_weights(model)
     models = []
@@ -74,7 +74,7 @@ def cascade(model: InspectableModel, levels: int, seed: int) -> list[Inspectable
         last = level == levels
         floor = -np.inf if last else 1 - level / levels
         names = frozenset(name for name, depth in depths.items() if depth >= floor)
-        models.append(shuffled(model, names, seed))
+        models.append(with_shuffled_weights(model, names, seed))
     return models
 
 

@@ -11,10 +11,12 @@ from torch import nn
 from raison.models.attention.view import clone, word_tables
 from raison.models.protocol import InspectableModel
 
-__all__ = ["moved", "shuffled"]
+__all__ = ["with_moved_embeddings", "with_shuffled_weights"]
 
 
-def moved(model: InspectableModel, ids: torch.Tensor, by: torch.Tensor) -> InspectableModel:
+def with_moved_embeddings(
+    model: InspectableModel, ids: torch.Tensor, by: torch.Tensor
+) -> InspectableModel:
     """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
     hf = clone(model.hf)
     tables = word_tables(hf)
@@ -26,7 +28,9 @@ def moved(model: InspectableModel, ids: torch.Tensor, by: torch.Tensor) -> Inspe
     return model.with_weights(hf)
 
 
-def shuffled(model: InspectableModel, chosen: Collection[str], seed: int) -> InspectableModel:
+def with_shuffled_weights(
+    model: InspectableModel, chosen: Collection[str], seed: int
+) -> InspectableModel:
     """The entries of every chosen weight in random places: as large as before, and of no use.
 
     Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.

@@ -14,7 +14,13 @@ from typing import Any
 from raison.core.errors import ModelError
 from raison.core.limits import read_json_text
 
-__all__ = ["Checkpoint", "check_folder", "refuse_missing", "refuse_pickled_shards", "weights_index"]
+__all__ = [
+    "Checkpoint",
+    "check_model_folder",
+    "refuse_missing_weights",
+    "refuse_pickled_shards",
+    "sharded_weights_index",
+]
 
 INDEX = "model.safetensors.index.json"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
@@ -33,11 +39,11 @@ class Checkpoint:
 
     def complete(self) -> Checkpoint:
         """Itself; `ModelError` where a weight is missing."""
-        refuse_missing(self.model, self.missing, self.name)
+        refuse_missing_weights(self.model, self.missing, self.name)
         return self
 
 
-def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
+def check_model_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
     """Say early, in a sentence, what a model folder lacks."""
     if not (folder / "config.json").is_file():
         name = folder.resolve().name
@@ -47,7 +53,7 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
             )
         raise ModelError(f"{name!r} has no config.json, so it is not a transformers model folder.")
     if not allow_pickle:
-        check_safetensors(folder)
+        check_folder_has_safetensors(folder)
     known = (
         "tokenizer.json",
         "tokenizer_config.json",
@@ -62,10 +68,10 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
         )
 
 
-def check_safetensors(folder: Path) -> None:
+def check_folder_has_safetensors(folder: Path) -> None:
     """Refuse a folder from which anything but safetensors would be read."""
     explicit = weights_named_by_config(folder)
-    index = weights_index(folder, explicit)
+    index = sharded_weights_index(folder, explicit)
     if index is not None:
         refuse_pickled_shards(index, folder.name)
         return
@@ -98,7 +104,7 @@ def weights_named_by_config(folder: Path) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def weights_index(folder: Path, explicit: str | None = None) -> Path | None:
+def sharded_weights_index(folder: Path, explicit: str | None = None) -> Path | None:
     """The index of a sharded checkpoint, if it is what transformers would read."""
     if explicit is not None:
         return folder / explicit if explicit.endswith(".index.json") else None
@@ -126,7 +132,7 @@ def refuse_pickled_shards(index: Path, name: str) -> None:
         )
 
 
-def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
+def refuse_missing_weights(model: Any, missing: Collection[str], name: str) -> None:
     """Raise where weights are missing, in a sentence that names them and says what it means."""
     if not missing:
         return
@@ -139,7 +145,7 @@ def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
             f"The files of {name!r} give none of the weights of a {type(model).__name__} ({listed}): its weights and "
             "its config.json are of two models."
         )
-    if in_head(model, missing):
+    if are_weights_of_head(model, missing):
         raise ModelError(
             f"The files of {name!r} give no trained head ({listed}), so its answers would be random: fine-tune it for "
             "the task first, or name a model that was."
@@ -150,7 +156,7 @@ def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
     )
 
 
-def in_head(model: Any, missing: Collection[str]) -> bool:
+def are_weights_of_head(model: Any, missing: Collection[str]) -> bool:
     """Whether all missing weights stand behind the encoder or decoder, or in a pooler: the everyday case."""
     prefix = getattr(model, "base_model_prefix", "")
     if not hasattr(getattr(model, prefix, None), "config"):  # it is the encoder itself

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from raison.models.transformers_model import TransformersModel
     from raison.models.wrapped_model import WrappedModel
 
-__all__ = ["TASKS", "kind_of", "load", "looks_local", "placed"]
+__all__ = ["TASKS", "load", "looks_local", "model_on_device", "model_type_of_folder"]
 
 
 @overload
@@ -107,16 +107,16 @@ def load_from_memory(
     hf: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, task: str | None
 ) -> InspectableModel:
     """The model around a transformers model of the user's."""
-    from raison.models.assemble import assemble
+    from raison.models.assemble import assemble_model
 
     name = getattr(hf.config, "_name_or_path", "") or type(hf).__name__
-    return assemble(hf, tokenizer, task, name)
+    return assemble_model(hf, tokenizer, task, name)
 
 
 def load_by_name(name: str, options: LoadOptions) -> Model:
     """Open a model by name or path."""
-    from raison.models.assemble import assemble
-    from raison.models.pretrained import plain_model
+    from raison.models.assemble import assemble_model
+    from raison.models.pretrained import open_checkpoint
 
     if not name.strip():
         raise InputError(
@@ -135,11 +135,11 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
             f"The files of {name!r} are missing from this installation: reinstall raison."
         )
 
-    checkpoint = plain_model(name, options).complete()
-    hf = placed(checkpoint.model, options.device, options.dtype)
+    checkpoint = open_checkpoint(name, options).complete()
+    hf = model_on_device(checkpoint.model, options.device, options.dtype)
     tokenizer = options.tokenizer or checkpoint.tokenizer
-    return with_head_statistics(
-        assemble(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder
+    return with_head_statistics_beside(
+        assemble_model(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder
     )
 
 
@@ -155,11 +155,11 @@ def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | N
 
 def shipped_folder(name: str) -> Path | None:
     """The folder of a model of the catalog that explains itself."""
-    entry = catalog.entries().get(name)
+    entry = catalog.catalog_entries().get(name)
     return None if entry is None else entry.folder
 
 
-def with_head_statistics(
+def with_head_statistics_beside(
     model: TransformersModel | WrappedModel, folder: Path
 ) -> TransformersModel | WrappedModel:
     """A model with the statistics of its attention heads, where they lie beside it or raison ships them.
@@ -173,7 +173,7 @@ def with_head_statistics(
     return model
 
 
-def kind_of(folder: Path) -> str:
+def model_type_of_folder(folder: Path) -> str:
     """The model_type that a folder's config.json names; "" where it names none."""
     try:
         text = (folder / "config.json").read_text(encoding="utf-8")
@@ -182,7 +182,7 @@ def kind_of(folder: Path) -> str:
         return ""
 
 
-def placed(
+def model_on_device(
     hf: Any, device: str | torch.device | None, dtype: str | torch.dtype | None = None
 ) -> Any:
     """The model on a device and in a dtype."""

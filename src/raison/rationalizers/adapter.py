@@ -14,14 +14,14 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from raison.core.errors import ModelError
 from raison.core.records import Encoding, Example
 from raison.core.registry import loaders
-from raison.models.catalog.quiet import quiet
-from raison.models.checkpoint import check_folder, refuse_missing
+from raison.models.catalog.quiet_loading import quiet_transformers
+from raison.models.checkpoint import check_model_folder, refuse_missing_weights
 from raison.models.families import family_of
-from raison.models.hub import sentence
-from raison.models.load import kind_of, placed
+from raison.models.hub import run_loading_step
+from raison.models.load import model_on_device, model_type_of_folder
 from raison.models.loaded_model import LoadedModel
-from raison.models.lora import merged
-from raison.models.probe import probe
+from raison.models.lora_merge import merge_adapter_or_model_error
+from raison.models.probe import probe_model
 from raison.models.runner.batching import pieces_of_whole_texts
 from raison.models.tasks.classification import ClassificationTask
 from raison.models.transformers_model import transformers_model
@@ -93,7 +93,7 @@ def rationalizer_model(
     """The model, probed like any other; it offers its own explanation as well."""
     family = family_of(hf.encoder) if hf.settings.encoder == "pretrained" else family_of(hf)
     loaded = LoadedModel(hf.eval(), tokenizer, family, name, trained_on=hf.config.longest)
-    model = RationalizerModel(probe(transformers_model(ClassificationTask(loaded))))
+    model = RationalizerModel(probe_model(transformers_model(ClassificationTask(loaded))))
     model.offers = (model.offers - STACKED) | {"own"}
     return model
 
@@ -104,7 +104,7 @@ class RationalizerLoader:
 
     def owns(self, path: Path) -> bool:
         """Whether a folder holds a rationalizer."""
-        return kind_of(path) == MODEL_TYPE
+        return model_type_of_folder(path) == MODEL_TYPE
 
     def wrap(
         self, hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str
@@ -115,7 +115,7 @@ class RationalizerLoader:
     def __call__(
         self, path: Path, *, device: str | None = None, dtype: Any = None
     ) -> RationalizerModel:
-        config: StoredRationalizerConfig = sentence(
+        config: StoredRationalizerConfig = run_loading_step(
             lambda: StoredRationalizerConfig.from_pretrained(path), path.name, "config"
         )
         if config.base:
@@ -123,13 +123,13 @@ class RationalizerLoader:
                 path, config
             )  # reads safetensors only, and says what is missing
         else:
-            check_folder(path, allow_pickle=False, has_tokenizer=True)
+            check_model_folder(path, allow_pickle=False, has_tokenizer=True)
             hf, words = from_weights(path, config)
         if (
             config.token_types and "token_type_ids" not in words.model_input_names
         ):  # a saved tokenizer may forget it
             words.model_input_names = [*words.model_input_names, "token_type_ids"]
-        return rationalizer_model(placed(hf, device, dtype), words, path.name)
+        return rationalizer_model(model_on_device(hf, device, dtype), words, path.name)
 
 
 def from_weights(
@@ -138,7 +138,7 @@ def from_weights(
     """A model all of whose weights are stored."""
 
     def read() -> tuple[Rationalizer, Any, PreTrainedTokenizerBase]:
-        with quiet():
+        with quiet_transformers():
             words = AutoTokenizer.from_pretrained(path)
             loaded: Any = Rationalizer.from_pretrained(
                 path, config=config, output_loading_info=True
@@ -146,8 +146,8 @@ def from_weights(
             hf, report = loaded
         return hf, report, words
 
-    hf, report, words = sentence(read, path.name, "model")
-    refuse_missing(hf, report["missing_keys"], path.name)
+    hf, report, words = run_loading_step(read, path.name, "model")
+    refuse_missing_weights(hf, report["missing_keys"], path.name)
     return hf, words
 
 
@@ -159,15 +159,17 @@ def from_adapter(
     base = load_encoder(str(beside) if beside.is_dir() else config.base)
     words = base.tokenizer
     if any((path / name).is_file() for name in TOKENIZER_FILES):
-        with quiet():
-            words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
+        with quiet_transformers():
+            words = run_loading_step(
+                lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer"
+            )
     stored, real = config.encoder.get("hidden_size"), base.encoder.config.hidden_size
     if stored != real:
         raise ModelError(
             f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real})."
         )
-    hf = sentence(lambda: Rationalizer(config, base.encoder.float()), path.name, "config")
-    merged(hf, path)
+    hf = run_loading_step(lambda: Rationalizer(config, base.encoder.float()), path.name, "config")
+    merge_adapter_or_model_error(hf, path)
     return hf, words
 
 

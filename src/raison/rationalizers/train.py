@@ -17,9 +17,9 @@ from raison.core.errors import InputError
 from raison.core.json_record import to_json_value
 from raison.core.parameters import check_choice, check_integer
 from raison.core.records import Example
-from raison.models.catalog.quiet import quiet
+from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.codec import Pieces
-from raison.models.load import placed
+from raison.models.load import model_on_device
 from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
 from raison.rationalizers.build import (
@@ -141,7 +141,7 @@ def train_rationalizer(
     RationalizerConfig.from_settings(
         with_derived_settings({**asked, "blocks": asked.get("blocks") or MANY_BLOCKS})
     )
-    placed(torch.empty(0), device)
+    model_on_device(torch.empty(0), device)
     experiment = Experiment(
         model=model,
         tokenizer=tokenizer,
@@ -190,7 +190,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
     if experiment.regression:
         model.config.label_mean, model.config.label_std = mean_and_std_of_labels(data.lines)
     adapter = with_adapter(model, training, seed, loaded.name) if training.lora else None
-    placed(model, experiment.device or getattr(experiment.model, "device", None))
+    model_on_device(model, experiment.device or getattr(experiment.model, "device", None))
 
     pad = pad_id(loaded.tokenizer)
     fitted = fit_rationalizer(
@@ -200,7 +200,7 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
         experiment, model, loaded, data, config, homogeneity, fitted, seed=seed, weights=weights, pad=pad
     )  # fmt: skip
     with writing(folder):
-        write_model(placed(model, "cpu"), adapter, loaded.tokenizer, training, folder)
+        write_model(model_on_device(model, "cpu"), adapter, loaded.tokenizer, training, folder)
         with saved(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
     for leftover in (CHECKPOINT, BEST):
@@ -330,7 +330,7 @@ def write_model(
 ) -> None:
     """All weights; or an adapter with the heads, and the name of the model that it belongs to."""
     if adapter is None:
-        with quiet():
+        with quiet_transformers():
             model.save_pretrained(folder)
     else:
         name = Path(model.config.base).name
@@ -339,5 +339,5 @@ def write_model(
         )
         with saved(folder / "config.json") as half:
             half.write_text(model.config.to_json_string(), encoding="utf-8")
-    with quiet():
+    with quiet_transformers():
         tokenizer.save_pretrained(folder)

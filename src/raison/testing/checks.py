@@ -22,7 +22,7 @@ from raison.api import examples_of, explain
 from raison.core.records import Encoding, Explanation, Target
 from raison.core.registry import methods
 from raison.methods.base import Method
-from raison.models.probe import difference, subject
+from raison.models.probe import difference_of_view, probe_text_and_target
 from raison.models.protocol import (
     PREDICTED,
     InspectableModel,
@@ -224,8 +224,8 @@ def check_model(model: Any, *, tolerance: float = 1e-9) -> None:
 
 
 def check_model_exactly(model: Any, tolerance: float) -> None:
-    encoding, target = subject(model)
-    assert difference(model, encoding, target) == 0.0, (
+    encoding, target = probe_text_and_target(model)
+    assert difference_of_view(model, encoding, target) == 0.0, (
         f"{model.name}: the view's logits are not the model's"
     )
     target = replace(target, output="logit")

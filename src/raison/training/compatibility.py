@@ -23,7 +23,7 @@ from torch import nn
 from raison.core.errors import InputError
 from raison.core.parameters import check_choice, check_in_range, check_integer
 from raison.models.attention.view import clone
-from raison.models.load import load, placed
+from raison.models.load import load, model_on_device
 from raison.training.checkpoint import CHECKPOINT, OWN, prepared, saved, writing
 from raison.training.course import Course
 from raison.training.data_names import named, several
@@ -342,7 +342,7 @@ def write_result(
         if report["lora"]:
             report["bytes"] = write_adapter(learner, folder, half=half, name=base)
         else:
-            placed(learner, "cpu").save_pretrained(folder)
+            model_on_device(learner, "cpu").save_pretrained(folder)
             for file in folder.glob("*.safetensors"):
                 file.chmod(0o644)  # safetensors writes for the owner only
             opened.tokenizer.save_pretrained(folder)

@@ -16,7 +16,13 @@ from typing import Any
 
 from raison.core.errors import ModelError
 
-__all__ = ["Entry", "ModelAndTokenizer", "entries", "register", "register_folder"]
+__all__ = [
+    "CatalogEntry",
+    "ModelAndTokenizer",
+    "catalog_entries",
+    "register_catalog_folder",
+    "register_catalog_model",
+]
 
 # of transformers, of whatever class; the model is in evaluation mode
 ModelAndTokenizer = tuple[Any, Any]
@@ -24,7 +30,7 @@ Opener = Callable[[], ModelAndTokenizer]
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """A model of the catalog; `size` is what it takes on the disk, in bytes."""
 
     name: str
@@ -41,12 +47,12 @@ class Entry:
         return self.opener()
 
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, CatalogEntry] = {}
 _scanned = False
 _lock = threading.Lock()
 
 
-def register(
+def register_catalog_model(
     name: str, description: str, licence: str, size: int, hidden: bool = False
 ) -> Callable[[Opener], Opener]:
     """Decorator: the function opens the model called `name`."""
@@ -54,13 +60,15 @@ def register(
     def add(opener: Opener) -> Opener:
         if name in _entries and _entries[name].opener.__module__ != opener.__module__:
             raise ValueError(f"two models called {name!r} in the catalog")
-        _entries[name] = Entry(name, description, licence, size, opener, hidden)
+        _entries[name] = CatalogEntry(name, description, licence, size, opener, hidden)
         return opener
 
     return add
 
 
-def register_folder(name: str, description: str, licence: str, size: int, folder: Path) -> None:
+def register_catalog_folder(
+    name: str, description: str, licence: str, size: int, folder: Path
+) -> None:
     """A model that explains itself, in a folder that comes with raison."""
 
     def refused() -> ModelAndTokenizer:
@@ -68,10 +76,10 @@ def register_folder(name: str, description: str, licence: str, size: int, folder
             f"{name!r} is a model that explains itself and no plain one: name another model here."
         )
 
-    _entries[name] = Entry(name, description, licence, size, refused, folder=folder)
+    _entries[name] = CatalogEntry(name, description, licence, size, refused, folder=folder)
 
 
-def entries() -> dict[str, Entry]:
+def catalog_entries() -> dict[str, CatalogEntry]:
     """Every model of the catalog by name, hidden ones included."""
     global _scanned
     with _lock:

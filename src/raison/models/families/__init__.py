@@ -13,7 +13,7 @@ from typing import Any
 
 from raison.core.registry import families
 
-__all__ = ["Family", "family", "family_of"]
+__all__ = ["Family", "family_of", "register_family"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Family:
     note: str = ""  # one sentence for the generated table
 
 
-def family(entry: Family) -> Family:
+def register_family(entry: Family) -> Family:
     """Register a family under its name."""
     families.register(entry.name)(entry)
     return entry

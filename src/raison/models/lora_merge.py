@@ -47,7 +47,7 @@ _PATIENCE = 1.0  # seconds for a pattern to fit a name: sensible ones need micro
 _DEEPEST = 100  # modules in a path
 
 
-def merge(model: nn.Module, folder: str | Path) -> nn.Module:
+def merge_adapter(model: nn.Module, folder: str | Path) -> nn.Module:
     """Merge the adapter in `folder` into `model` in place, and return the model.
 
     Reads `adapter_config.json` and `adapter_model.safetensors`. The deltas are computed in float32 whatever
@@ -71,10 +71,10 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     return model
 
 
-def merged(model: nn.Module, folder: Path) -> nn.Module:
+def merge_adapter_or_model_error(model: nn.Module, folder: Path) -> nn.Module:
     """As `merge`, for a folder that a user named: what is wrong with it is said in a sentence."""
     try:
-        return merge(model, folder)
+        return merge_adapter(model, folder)
     except FileNotFoundError:
         raise ModelError(
             f"The adapter {folder.name!r} has no adapter_model.safetensors: check that it was copied whole."
@@ -94,7 +94,7 @@ def merged(model: nn.Module, folder: Path) -> nn.Module:
         ) from None
 
 
-def saved_names(folder: Path) -> frozenset[str]:
+def parameters_replaced_by_adapter(folder: Path) -> frozenset[str]:
     """Names of the parameters that an adapter replaces as a whole, such as those of a head."""
     with safe_open(folder / "adapter_model.safetensors", framework="pt") as file:
         keys = file.keys()
@@ -102,7 +102,7 @@ def saved_names(folder: Path) -> frozenset[str]:
     return frozenset(name for name in names if not _LORA.fullmatch(name))
 
 
-def base_of(folder: Path) -> str:
+def base_model_of_adapter(folder: Path) -> str:
     """The name of the model that an adapter was trained for: an adapter of an adapter is one, a circle is not."""
     name = _base_named_in(folder)
     seen = {folder.expanduser().resolve()}

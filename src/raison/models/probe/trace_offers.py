@@ -13,23 +13,23 @@ from torch.overrides import TorchFunctionMode
 
 from raison.core.records import Encoding, Target
 from raison.models.attention.products import name_of
-from raison.models.probe.views import (
+from raison.models.probe.view_differences import (
     chunk_of_whole_texts,
+    dtype_tolerance,
     error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
     relative_gap,
-    tolerance,
 )
 from raison.models.protocol import Trace
 from raison.models.transformers_model import TransformersModel
 
-__all__ = ["heads_hold", "insides"]
+__all__ = ["heads_can_be_switched_off", "offers_of_traces"]
 
 log = logging.getLogger("raison")
 
 
-def insides(model: TransformersModel, encoding: Encoding, target: Target) -> set[str]:
+def offers_of_traces(model: TransformersModel, encoding: Encoding, target: Target) -> set[str]:
     """gradients, hidden, attention: what a trace really brings."""
     target = replace(target, output="logit")  # the gradient of a log-probability of 1.0 is zero
     offers: set[str] = set()
@@ -113,7 +113,7 @@ class HeadsOff(TorchFunctionMode):
         return result
 
 
-def heads_hold(model: TransformersModel, encoding: Encoding, target: Target) -> bool:
+def heads_can_be_switched_off(model: TransformersModel, encoding: Encoding, target: Target) -> bool:
     """Whether heads that are switched off in the view change what they change in an untapped clone."""
     runner = model.runner
     if runner.bypasses_tap:
@@ -128,4 +128,4 @@ def heads_hold(model: TransformersModel, encoding: Encoding, target: Target) -> 
     except Exception as error:  # the code of any model runs here
         log.info("%s: heads can't be switched off (%s)", model.name, error_in_one_line(error))
         return False
-    return relative_gap(literal, viewed) <= tolerance(runner.loaded.dtype)
+    return relative_gap(literal, viewed) <= dtype_tolerance(runner.loaded.dtype)

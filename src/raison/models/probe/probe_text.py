@@ -13,7 +13,7 @@ from raison.core.records import Encoding, Example, Target
 from raison.models.tasks.continuation import extended
 from raison.models.transformers_model import TransformersModel
 
-__all__ = ["attention_spans", "disguised", "first_target", "subject"]
+__all__ = ["attention_spans", "encoding_with_other_words", "first_target", "probe_text_and_target"]
 
 SENTENCE = "The old town lies on a hill above the river, and nobody knows who built it first."
 QUESTION = "Where does the town lie?"
@@ -23,7 +23,7 @@ BEYOND = 8  # tokens behind a border
 SPAN = re.compile(r"(window|chunk|radius|block_size|local_att)(?!.*layers)")
 
 
-def subject(model: TransformersModel) -> tuple[Encoding, Target]:
+def probe_text_and_target(model: TransformersModel) -> tuple[Encoding, Target]:
     """A text to try, longer than every attention window or chunk for which that is affordable."""
     affordable = min(model.max_tokens or AFFORDABLE, AFFORDABLE)
     near = [span for span in attention_spans(model) if span + BEYOND <= affordable]
@@ -55,19 +55,19 @@ def attention_spans(model: TransformersModel) -> list[int]:
     for part in (config, config.get_text_config()):
         for name, value in vars(part).items():
             if SPAN.search(name):
-                found |= set(sizes_in(value))
+                found |= set(integers_of_setting(value))
     limit = model.max_tokens or math.inf
     return sorted(size for size in found if 1 < size < limit)
 
 
-def sizes_in(value: object) -> Iterator[int]:
+def integers_of_setting(value: object) -> Iterator[int]:
     """The whole numbers of a setting, which may be a list."""
     for each in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(each, int) and not isinstance(each, bool):
             yield each
 
 
-def disguised(encoding: Encoding, keep: np.ndarray) -> Encoding:
+def encoding_with_other_words(encoding: Encoding, keep: np.ndarray) -> Encoding:
     """Other words where `keep` is False: a removal that hides can't tell the difference."""
     words = ~encoding.fixed & (encoding.start >= 0)  # no padding: some count positions by it
     ordinary = np.unique(encoding.ids[words])
