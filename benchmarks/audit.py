@@ -27,9 +27,9 @@ from raison.attention_models.train import train_classifier
 from raison.attention_models.vocabulary import words_tokenizer
 from raison.attention_models.word_vectors import random_vectors
 from raison.core.records import Encoding, Example
-from raison.studies.audit.importance import influence
-from raison.studies.audit.run import audit
-from raison.training.seeds import generator
+from raison.studies.audit.run_audit import audit
+from raison.studies.audit.state_importance import influence_on_states
+from raison.training.seeds import seeded_generator
 
 WIDTH = 50
 ABOUT = "(one thread, CPU time, medians of one run; bare and ours in turn)"
@@ -43,7 +43,11 @@ def subject(length: int, config: dict[str, Any]) -> tuple[AttentionModel, Encodi
     made = ClassifierConfig(width=WIDTH, **config)
     model = attention_model(
         new_classifier(
-            made, tokenizer, ["no", "yes"], random_vectors(len(tokenizer), WIDTH, generator(0)), 0
+            made,
+            tokenizer,
+            ["no", "yes"],
+            random_vectors(len(tokenizer), WIDTH, seeded_generator(0)),
+            0,
         ),
         tokenizer,
         "m",
@@ -87,7 +91,7 @@ def influences(length: int, rounds: int) -> list[str]:
         model.hf.requires_grad_(False)
         sides = {
             "bare": partial(bare, model, encoding),
-            "ours": partial(influence, model, encoding),
+            "ours": partial(influence_on_states, model, encoding),
         }
         spent: dict[str, list[float]] = {side: [] for side in sides}
         for action in sides.values():

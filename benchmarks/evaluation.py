@@ -30,7 +30,7 @@ from measure import HERE, cpu, data_option, log, sentences, table, verdicts, wri
 
 import raison
 from raison.core.records import Example
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 
 METHODS = (
     "leave_one_out",

@@ -28,8 +28,9 @@ from raison.rationalizers.config import VARIANTS, RationalizerConfig
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.rationalizers.training_loop import BatchLoss
-from raison.training.class_data import examples_by_part, labels_of, lines_of
-from raison.training.feed import Feed
+from raison.training.feed import BatchFeed
+from raison.training.labelled_lines import read_labelled_lines
+from raison.training.labelled_parts import examples_by_part, labels_of_parts
 
 ABOUT = "(MiniLM on SST-2, batches of 32 texts, one thread, CPU time, medians of one run; all sides in turn)"
 CONFIGS = {
@@ -71,8 +72,8 @@ def parts(data: Path, rounds: int) -> list[list[str]]:
     loaded = load_encoder("minilm")
     encoder, tokenizer = loaded.encoder, loaded.tokenizer
     examples, _ = examples_by_part("sst2", data_dir=data, limit=None, held=0.1, seed=0)
-    labels = labels_of(examples)
-    feed = Feed(lines_of(examples, tokenizer, labels, 256).parts["train"], 32, 0)
+    labels = labels_of_parts(examples)
+    feed = BatchFeed(read_labelled_lines(examples, tokenizer, labels, 256).parts["train"], 32, 0)
     plain = ordinary(encoder)
     models = {"ordinary": plain}
     for name, settings in CONFIGS.items():
@@ -84,7 +85,7 @@ def parts(data: Path, rounds: int) -> list[list[str]]:
     return [training(models, feed, rounds), inference(models, feed, rounds)]
 
 
-def training(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
+def training(models: dict[str, Any], feed: BatchFeed, rounds: int) -> list[str]:
     """One step of each side on the same batch, in turn."""
     sides: dict[str, Callable[[int], None]] = {}
     for name, model in models.items():
@@ -106,18 +107,18 @@ def training(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
     return ["## 1. A step of training", "", *rows(spent), *verdicts(held)]
 
 
-def fine_tuning(model: Any, feed: Feed, number: int) -> torch.Tensor:
+def fine_tuning(model: Any, feed: BatchFeed, number: int) -> torch.Tensor:
     lines: Any = feed(number)
     labels = torch.tensor([line.label for line in lines])
     return functional.cross_entropy(model(**batch_inputs(lines, 0)).logits, labels)
 
 
-def selecting(loss: BatchLoss, model: Any, feed: Feed, number: int) -> torch.Tensor:
+def selecting(loss: BatchLoss, model: Any, feed: BatchFeed, number: int) -> torch.Tensor:
     lines: Any = feed(number)
     return loss(model, lines, number)
 
 
-def inference(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
+def inference(models: dict[str, Any], feed: BatchFeed, rounds: int) -> list[str]:
     sides = {name: partial(answered, model.eval(), feed) for name, model in models.items()}
     spent = in_turn(sides, rounds)
     held = [
@@ -128,7 +129,7 @@ def inference(models: dict[str, Any], feed: Feed, rounds: int) -> list[str]:
 
 
 @torch.inference_mode()
-def answered(model: Any, feed: Feed, number: int) -> None:
+def answered(model: Any, feed: BatchFeed, number: int) -> None:
     model(**batch_inputs(feed(number), 0))  # type: ignore[arg-type]
 
 

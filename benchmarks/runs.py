@@ -32,16 +32,16 @@ from raison.core.records import Example
 from raison.core.registry import methods
 from raison.engine import run_methods
 from raison.models.load import load
-from raison.runs import lines
+from raison.runs import checked_lines
 from raison.runs import worker as run_worker
 from raison.runs.driver import run, work_alone
 from raison.runs.planner import make_plan
-from raison.runs.query import query
-from raison.runs.queue import Queue
-from raison.runs.spec import Means, RunSpec
+from raison.runs.query import query_run
+from raison.runs.queue import ShardQueue
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.status import Tally
 from raison.runs.storage import place_of
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 from raison.runs.worker import Worker
 from raison.testing import tiny_hf
 
@@ -198,7 +198,7 @@ def store(data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        work_alone(worker, Queue(list(range(header.shards))), Tally(where, header))
+        work_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
         spent = time.process_time() - clock
     check = (
         "the store adds at most 3 %",
@@ -210,9 +210,9 @@ def store(data: Path, limit: int) -> list[str]:
 
 def large(place: Path, count: int) -> list[str]:
     """Verify and ask a store of many explanations: shards of a small run, copied under other texts and keys."""
-    from raison.runs.identity import key_of, method_identity
+    from raison.runs.identity import key_of_work, method_identity
     from raison.runs.plan import HEADER, header_bytes, header_of, plan_file
-    from raison.runs.store import spec_of
+    from raison.runs.store import spec_of_run
 
     small = place / "small"
     run(
@@ -225,13 +225,13 @@ def large(place: Path, count: int) -> list[str]:
     )
     big = place / "big"
     shutil.copytree(small, big, ignore=shutil.ignore_patterns("shards", "plan"))
-    where, spec = place_of(big), spec_of(place_of(small))
+    where, spec = place_of(big), spec_of_run(place_of(small))
     identity = json.loads((big / "environment.json").read_text())["model"]
     known = method_identity(methods.build("gradient_norm"))
     rows = [
         json.loads(b)
         for p in sorted((small / "shards").iterdir())
-        for b in lines.read(p.read_bytes(), "x").bodies
+        for b in checked_lines.read_checked_lines(p.read_bytes(), "x").bodies
     ]
     counts: list[int] = []
     for shard in range(0, count, 1000):
@@ -244,13 +244,14 @@ def large(place: Path, count: int) -> list[str]:
                 "text": f"{row['example']['text']} {index}",
                 "id": str(index),
             }
-            row["key"] = key_of(identity, spec, known, Example.from_dict(row["example"]))
+            row["key"] = key_of_work(identity, spec, known, Example.from_dict(row["example"]))
             made.append(row)
         number = shard // 1000
-        where.put(f"shards/{number:06d}.jsonl", lines.pack(made, [number]))
+        where.put(f"shards/{number:06d}.jsonl", checked_lines.pack_lines(made, [number]))
         texts = [{"index": row["index"], "tokens": 10, "example": row["example"]} for row in made]
         where.put(
-            plan_file(number), lines.pack([{"chunks": [list(range(len(made)))]}, *texts], [number])
+            plan_file(number),
+            checked_lines.pack_lines([{"chunks": [list(range(len(made)))]}, *texts], [number]),
         )
         counts.append(len(made))
     header = header_of(place_of(small))
@@ -265,15 +266,15 @@ def large(place: Path, count: int) -> list[str]:
     }
     where.put(HEADER, header_bytes(asdict(replace(header, **many))))
     clock = time.perf_counter()
-    found = verify(where)
+    found = verify_run(where)
     looked = time.perf_counter() - clock
     assert found.whole and found.records == count
     sql = "select predicted, count(*), avg(list_max(scores)) from explanations group by 1"
     clock = time.perf_counter()
-    query(where, sql)  # the first question exports
+    query_run(where, sql)  # the first question exports
     first = time.perf_counter() - clock
     clock = time.perf_counter()
-    query(where, sql)
+    query_run(where, sql)
     asked = time.perf_counter() - clock
     held = [
         (f"{count:,} explanations verified in under 60 s", f"{looked:.1f} s", looked < 60),
@@ -307,7 +308,7 @@ def planned(place: Path, data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        work_alone(worker, Queue(list(range(header.shards))), Tally(where, header))
+        work_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
         rate = header.tokens / (time.process_time() - clock)
         size = sum(path.stat().st_size for path in (out / "shards").iterdir()) / header.tokens
         hours = [

@@ -23,7 +23,7 @@ from measure import data_option, log, sentences, table, verdicts, write
 import raison
 from raison.models.protocol import Model
 from raison.studies.trust import trust_each
-from raison.studies.trust_verdict import VERDICTS, judge
+from raison.studies.trust_verdict import VERDICTS, trust_verdict
 
 METHODS = ("random", "leave_one_out", "integrated_gradients", "attn_lrp", "attention_rollout")
 FIXED = "a random order that no seed changes"
@@ -43,7 +43,7 @@ def verdicts_of(model: Model, texts: list[str], methods: Sequence[str]) -> dict[
         for method, explanation, result in zip(methods, explanations, results, strict=True):
             verdicts[method].append(result.verdict)
             if method == "random":
-                verdict, _ = judge(explanation, result.numbers, None)
+                verdict, _ = trust_verdict(explanation, result.numbers, None)
                 verdicts[FIXED].append(verdict)
         if number % 20 == 19:
             log(number + 1, {name: counts_in_order(each) for name, each in verdicts.items()})

@@ -117,7 +117,7 @@ def datasets_table() -> list[str]:
 def keep_rules_table() -> list[str]:
     from dataclasses import fields
 
-    from raison.training.dropout import keep_rules
+    from raison.training.word_dropout import keep_rules
 
     rows = ["| rule | what a pass of the training may see | parameters |", "|---|---|---|"]
     for name in keep_rules:

@@ -22,11 +22,11 @@ from parts import run_parts
 
 from raison.attention_models.train import train_classifier
 from raison.models.load import load
-from raison.studies.audit.run import Audit, audit
-from raison.studies.evaluate import evaluate
+from raison.studies.audit.run_audit import Audit, audit
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.audit_lines import line_of_audit
-from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
-from raison.training.fit import saved
+from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
+from raison.training.training_folder import write_training_file
 
 DATA = {
     "sst": "sst2",
@@ -202,7 +202,7 @@ def made(job: Job, seed: int, arguments: argparse.Namespace) -> None:
             load(folder), DATA[job.data], deep=job.deep or DEEP[job.data], data_dir=arguments.data, show=3, seed=seed,
             adversaries=("frozen", "unfrozen") if job.adversaries else (), lambdas=job.adversaries,
         )  # fmt: skip
-        with saved(folder / "audit.json") as half:
+        with write_training_file(folder / "audit.json") as half:
             half.write_text(found.to_json() + "\n", encoding="utf-8")
         told = json.loads((folder / "training.json").read_text(encoding="utf-8"))
         drop = found.replaced.permuted.f1_drop
@@ -242,7 +242,7 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         line["numbers"] = {
             key: value for key, value in line["numbers"].items() if not key.startswith(OF_FEW_TEXTS)
         }
-    add_line(arguments.out, line)
+    add_recipe_line(arguments.out, line)
 
 
 def main() -> int:

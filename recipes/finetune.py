@@ -33,7 +33,9 @@ from transformers import AutoTokenizer, BertForSequenceClassification
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError
 from raison.models.catalog import minilm
-from raison.training.fit import CHECKPOINT, Course, Stopped, fit, lines, prepared, saved
+from raison.training.fit import TrainingStopped, fit, progress_log_lines
+from raison.training.fit_settings import FitSettings
+from raison.training.training_folder import CHECKPOINT, prepare_training_folder, write_training_file
 
 MAX_TOKENS = 128
 REPORT = "training.json"
@@ -290,7 +292,7 @@ def train(
     look: Callable[[], dict[str, float]],
 ) -> tuple[float, list[dict[str, float]]]:
     """Train in place, from the checkpoint if there is one; CPU seconds, and what `look` saw every so many steps."""
-    course = Course(
+    course = FitSettings(
         out=args.out,
         steps=total,
         settings=settings(args) | {"number of steps": total},
@@ -298,7 +300,7 @@ def train(
         bfloat16=args.bfloat16,
         every=every,
     )
-    with progress.listen(lines()):
+    with progress.listen(progress_log_lines()):
         done = fit(
             model,
             groups(model, args),
@@ -379,7 +381,7 @@ def prepare(args: argparse.Namespace) -> Path:
         raise InputError(
             f"There is no folder {args.data}: give the folder of the data sets as --data."
         )
-    prepared(args.out, REPORT)
+    prepare_training_folder(args.out, REPORT)
     return args.base or minilm.minilm_folder()
 
 
@@ -427,7 +429,7 @@ def finish(out: Path, model, tokenizer, report: dict[str, Any]) -> None:
     tokenizer.save_pretrained(out)
     report["versions"] = {m.__name__: m.__version__ for m in (torch, transformers)}
     text = json.dumps(report, indent=2) + "\n"
-    with saved(out / REPORT) as half:
+    with write_training_file(out / REPORT) as half:
         half.write_text(text, encoding="utf-8")
     (out / CHECKPOINT).unlink(missing_ok=True)
     print(text, end="")
@@ -438,7 +440,7 @@ def run(work: Callable[[], None]) -> int:
     try:
         work()
     except RaisonError as error:
-        say(str(error) if isinstance(error, Stopped) else f"error: {error}")
+        say(str(error) if isinstance(error, TrainingStopped) else f"error: {error}")
         return error.exit_code
     except KeyboardInterrupt:  # before or after the training: the checkpoint, if any, is as it was
         say("Stopped: the same command goes on from the last checkpoint.")

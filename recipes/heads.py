@@ -21,7 +21,7 @@ import raison
 from raison.datasets.conllu import read_conllu
 from raison.methods.head_masks import head_masks
 from raison.models.catalog.model_cache import cache_root, origin_of_folder
-from raison.studies.heads import head_statistics
+from raison.studies.head_statistics import head_statistics
 
 TREEBANK = "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
 CORPUS = "UD English EWT dev"

@@ -15,7 +15,7 @@ many times the text. So the reviews say every few words eight times (--again 0: 
 minutes which word follows which and little else, and has no pathology to remove (tried once, with four layers:
 f(the | the) < 0.005 at seven positions after 578 steps).
 
-Both commands are one training (raison.training.compatibility): same text, same steps, same first weights. Writes a
+Both commands are one training (training/train_compatibility.py): same text, same steps, same first weights. Writes a
 plain GPT2LMHeadModel with its tokenizer, and training.json. Ctrl-C and the same command again go on where it stopped.
 """
 
@@ -38,8 +38,8 @@ from raison.core.parameters import check_in_range, check_integer
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.datasets.overlap import overlap
-from raison.training.compatibility import train_compatibility
-from raison.training.fit import lines
+from raison.training.fit import progress_log_lines
+from raison.training.train_compatibility import train_compatibility
 
 END = "<|endoftext|>"
 TRAIN = (
@@ -121,7 +121,7 @@ def teach(args: argparse.Namespace) -> None:
     pieces = tokenizer((example.text for example in examples), args.pieces, args.length)
     model = raison.load(untrained(len(pieces), args), pieces)
     command = f"python recipes/learned_positions.py --data DATA_DIR --out FOLDER --keep {args.keep}"
-    with progress.listen(lines()):
+    with progress.listen(progress_log_lines()):
         report = train_compatibility(
             model, examples, out=args.out, keep=args.keep, mix=args.mix, lr=args.lr, steps=args.steps,
             length=args.length, batch=args.batch, seed=args.seed, held=0.02, every=max(1, args.steps // 4),

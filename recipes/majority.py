@@ -23,10 +23,15 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import RaisonError
-from raison.training.dropout import Side, draw_keeps, rule_of
-from raison.training.dropout_attention import attending, keeping_only, reach_of
-from raison.training.fit import Course, fit, lines
-from raison.training.seeds import generator
+from raison.training.fit import fit, progress_log_lines
+from raison.training.fit_settings import FitSettings
+from raison.training.seeds import seeded_generator
+from raison.training.word_dropout import DropoutSide, draw_keeps, keep_rule_of
+from raison.training.word_dropout_attention import (
+    heads_within_reach,
+    keeping_only,
+    word_dropout_attention,
+)
 
 BITS = 17
 PIECES = ("<s>", "</s>", "0", "1", "=")
@@ -105,18 +110,18 @@ def losses(net: Any, ids: torch.Tensor) -> torch.Tensor:
 @torch.inference_mode()
 def perplexity(net: Any, seed: int, count: int = 2000) -> dict[str, float]:
     """Over all predictions, and the loss at the majority alone, on texts of its own."""
-    found = losses(net, texts(count, generator(seed, HELD, 0)))
+    found = losses(net, texts(count, seeded_generator(seed, HELD, 0)))
     return {"perplexity": float(found.mean().exp()), "majority loss": float(found[:, -2].mean())}
 
 
 def teach(args: argparse.Namespace) -> None:
-    rule = rule_of(args.keep)
+    rule = keep_rule_of(args.keep)
     net = model(args.seed)
-    heads = reach_of(net, "this model")["self"]
+    heads = heads_within_reach(net, "this model")["self"]
     fixed = torch.arange(LENGTH) == 0  # <s> stands in every context
 
     def loss(net: Any, ids: torch.Tensor, step: int) -> torch.Tensor:
-        side = Side(torch.ones(len(ids), LENGTH, dtype=torch.bool), heads, fixed)
+        side = DropoutSide(torch.ones(len(ids), LENGTH, dtype=torch.bool), heads, fixed)
         keeps = draw_keeps(rule, args.mix, (side,), seed=args.seed, step=step)
         with keeping_only(keeps):
             return losses(net, ids).mean()
@@ -128,7 +133,7 @@ def teach(args: argparse.Namespace) -> None:
         "lr": args.lr,
         "seed": args.seed,
     }
-    course = Course(
+    course = FitSettings(
         args.out,
         args.steps,
         settings,
@@ -139,8 +144,8 @@ def teach(args: argparse.Namespace) -> None:
     )
     args.out.mkdir(parents=True, exist_ok=True)
     groups = [{"params": list(net.parameters()), "peak": args.lr}]
-    feed = lambda step: texts(args.batch, generator(args.seed, step))  # noqa: E731
-    with attending(net), progress.listen(lines()):
+    feed = lambda step: texts(args.batch, seeded_generator(args.seed, step))  # noqa: E731
+    with word_dropout_attention(net), progress.listen(progress_log_lines()):
         done = fit(net, groups, feed, loss, course, lambda: perplexity(net, args.seed))
     net.save_pretrained(args.out)
     tokenizer().save_pretrained(args.out)

@@ -19,12 +19,21 @@ from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.rationalizers.batching import batch_inputs, sorted_batches
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.training_config import RationalizerTraining
-from raison.training.class_data import examples_by_part, labels_of, lines_of
-from raison.training.data_names import named
-from raison.training.early_stopping import BEST, Best
-from raison.training.feed import Feed
-from raison.training.fit import CHECKPOINT, Course, fit, prepared, saved, writing
+from raison.training.data_names import name_of_data
+from raison.training.early_stopping import BestEpochKeeper
+from raison.training.feed import BatchFeed
+from raison.training.fit import fit
+from raison.training.fit_settings import FitSettings
+from raison.training.labelled_lines import read_labelled_lines
+from raison.training.labelled_parts import examples_by_part, labels_of_parts
 from raison.training.multi_seed import REPORT
+from raison.training.training_folder import (
+    BEST,
+    CHECKPOINT,
+    prepare_training_folder,
+    write_training_file,
+    writing_trained_model,
+)
 
 __all__ = ["open_ordinary", "train_ordinary"]
 
@@ -57,13 +66,13 @@ def train_ordinary(
     skip: int = 0,
 ) -> None:
     """Labels, rates, epochs and early stopping as a rationalizer has them."""
-    prepared(out, REPORT)
+    prepare_training_folder(out, REPORT)
     parts, left = examples_by_part(
         data, data_dir=data_dir, limit=None, held=training.held_out, seed=seed
     )
-    labels = labels_of(parts)
+    labels = labels_of_parts(parts)
     model, tokenizer = shaped(base, labels, seed, skip)
-    lines = lines_of(parts, tokenizer, labels, training.longest)
+    lines = read_labelled_lines(parts, tokenizer, labels, training.longest)
     each = len(lines.parts["train"]) // training.batch
     settings = {
         "data": lines.content(),
@@ -88,14 +97,14 @@ def train_ordinary(
                 )
         return {"accuracy": right / len(lines.parts[part])}
 
-    best = Best(out, settings, "accuracy", training.patience)
+    best = BestEpochKeeper(out, settings, "accuracy", training.patience)
     heads = set(map(id, model.classifier.parameters()))
     moving = [p for p in model.parameters() if p.requires_grad]
     groups = [
         {"params": [p for p in moving if id(p) not in heads], "peak": training.lr},
         {"params": [p for p in moving if id(p) in heads], "peak": training.head_lr},
     ]
-    course = Course(
+    course = FitSettings(
         out=out,
         steps=training.epochs * each,
         settings=settings,
@@ -103,12 +112,12 @@ def train_ordinary(
         every=each,
         bfloat16=training.bfloat16,
     )
-    feed = Feed(lines.parts["train"], training.batch, seed)
+    feed = BatchFeed(lines.parts["train"], training.batch, seed)
     done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     report = {
         "what": "ordinary",
-        "data": named(data),
+        "data": name_of_data(data),
         "seed": seed,
         "labels": labels,
         "skip": skip,
@@ -116,11 +125,11 @@ def train_ordinary(
     }
     report |= {part: look(part) for part in lines.parts if part != "train"}
     report["cpu_minutes"] = round(done.seconds / 60, 2)
-    with writing(out):
+    with writing_trained_model(out):
         with quiet_transformers():
             model.save_pretrained(out)
             tokenizer.save_pretrained(out)
-        with saved(out / REPORT) as half:
+        with write_training_file(out / REPORT) as half:
             half.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for name in (CHECKPOINT, BEST):
         (out / name).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from raison.core import progress
 from raison.core.errors import RaisonError
-from raison.training.fit import lines
+from raison.training.fit import progress_log_lines
 
 __all__ = ["run_parts"]
 
@@ -39,7 +39,7 @@ def run_parts(
     arguments = parser.parse_args()
     start = time.process_time()
     try:
-        with progress.listen(lines(every=60.0)):
+        with progress.listen(progress_log_lines(every=60.0)):
             for part in arguments.part or known:
                 for job in known[part]:
                     for seed in range(min(seeds(job), arguments.seeds or seeds(job))):

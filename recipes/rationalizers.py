@@ -39,10 +39,10 @@ from raison.studies.reproduce.rationalizer_lines import (
     OtherAnswers,
     RationalizerLine,
     TokenCounts,
-    pooled_f1,
+    pooled_rationale_f1,
 )
-from raison.studies.reproduce.recipe_lines import add_line, read_recipe_lines
-from raison.training.class_data import marked
+from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
+from raison.training.labelled_lines import human_marked_tokens
 
 BASE = "minilm"
 SHARE = 0.25
@@ -204,7 +204,8 @@ def kept_of(
                 "both": int((own & gold).sum()),
                 "cut": int(encoding.truncated),
                 "lost": int(
-                    sum(marked(model.codec(example.text, example.pair), example)) - gold.sum()
+                    sum(human_marked_tokens(model.codec(example.text, example.pair), example))
+                    - gold.sum()
                 ),
                 "second_words": int((real & (encoding.segment == 1)).sum()),  # of a pair
                 "second_kept": int((own & (encoding.segment == 1)).sum()),
@@ -239,7 +240,7 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     more = replace(more, every_token=every_token(model, encodings, examples))
     said = right(answers, examples)
     print(
-        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1(picked):.3f}",
+        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_rationale_f1(picked):.3f}",
         flush=True,
     )
     return Judgement(said, {OWN: picked}, more)
@@ -338,7 +339,7 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
             chosen,
             lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n]),
         )
-        print(f"ordinary {name} {seed}: F1 {pooled_f1(picked[name]):.3f}", flush=True)
+        print(f"ordinary {name} {seed}: F1 {pooled_rationale_f1(picked[name]):.3f}", flush=True)
     return Judgement(said, picked, robust(model, examples, arguments.data, seed))
 
 
@@ -407,7 +408,7 @@ def work(job: Job, seed: int, arguments: argparse.Namespace) -> None:
         picked=judgement.picked,
         more=judgement.more,
     )
-    add_line(arguments.out, line.to_dict())
+    add_recipe_line(arguments.out, line.to_dict())
 
 
 def main() -> int:

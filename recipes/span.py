@@ -48,7 +48,7 @@ from finetune import (
 from transformers import BertForQuestionAnswering
 
 from raison.core.errors import InputError
-from raison.metrics.answers import answer_f1, exact_match
+from raison.metrics.answer_match import answer_f1, exact_match
 
 MAX_TOKENS, STRIDE = 384, 128
 LONGEST = 30  # tokens of an answer

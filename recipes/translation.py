@@ -41,7 +41,9 @@ from raison.core import progress
 from raison.core.errors import InputError, MissingExtra
 from raison.datasets.overlap import overlap
 from raison.datasets.sources.multi30k_deen import Multi30k
-from raison.training.fit import CHECKPOINT, Course, Fitted, fit, lines, prepared
+from raison.training.fit import fit, progress_log_lines
+from raison.training.fit_settings import FitProgress, FitSettings
+from raison.training.training_folder import CHECKPOINT, prepare_training_folder
 
 PAD, START, END = "<pad>", "<s>", "</s>"
 POSITIONS = 256  # tokens of a text, at most
@@ -325,7 +327,7 @@ def bleu(said: Sequence[str], pairs: Sequence[Pair]) -> float:
 
 
 @dataclass(frozen=True)
-class Falling(Course):
+class Falling(FitSettings):
     """A rate that rises, falls with the square root of the step, and in the last steps falls to zero."""
 
     rise: int = 800  # steps until the rate is full
@@ -343,10 +345,10 @@ def train(
     course: Falling,
     peak: float,
     look: Callable[[], dict[str, Any]],
-) -> Fitted:
+) -> FitProgress:
     """Train in place, from the checkpoint if there is one."""
     groups = [{"params": list(model.parameters()), "peak": peak}]
-    with progress.listen(lines()):
+    with progress.listen(progress_log_lines()):
         return fit(
             model,
             groups,
@@ -374,7 +376,7 @@ def prepare(args: argparse.Namespace) -> None:
         raise InputError(
             f"There is no folder {args.data}: give the folder of the data sets as --data."
         )
-    prepared(args.out, REPORT, early=TOKENIZER)
+    prepare_training_folder(args.out, REPORT, early=TOKENIZER)
 
 
 def tokenizer_of(args: argparse.Namespace, pairs: Sequence[Pair]) -> Any:

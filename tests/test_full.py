@@ -15,7 +15,7 @@ import torch
 import raison
 from raison.core.errors import RaisonError
 from raison.testing import check_method, check_model, tiny_model
-from raison.testing.checks import state_of
+from raison.testing.model_contract import model_state_hash
 from raison.testing.precision import Float64
 from tests.helpers.cheap_specs import fitting, light, rough
 from tests.helpers.paths import ROOT
@@ -73,7 +73,7 @@ def test_many_threads_on_a_real_model(sentiment):
     ]
     names = [light(name) for name in fitting(sentiment)]
     expected = {(t, n): raison.explain(sentiment, t, method=n).scores for t in texts for n in names}
-    before = state_of(sentiment)
+    before = model_state_hash(sentiment)
     queue = [(t, n, i) for i in range(3) for t in texts for n in names]
     wrong, lock = [], threading.Lock()
 
@@ -101,7 +101,7 @@ def test_many_threads_on_a_real_model(sentiment):
         thread.start()
     for thread in threads:
         thread.join()
-    assert not wrong and state_of(sentiment) == before
+    assert not wrong and model_state_hash(sentiment) == before
 
 
 @pytest.mark.registry

@@ -12,7 +12,8 @@ import raison
 from raison.core.errors import Unsupported
 from raison.core.registry import methods
 from raison.testing import tiny_model
-from raison.testing.checks import precisely, remembering, state_of
+from raison.testing.method_contract import with_remembered_answers
+from raison.testing.model_contract import float64_for_exact_models, model_state_hash
 
 pytestmark = pytest.mark.registry
 
@@ -65,10 +66,10 @@ def model_of(request):
         try:
             if where not in opened:
                 model = make(request, where)
-                opened[where] = remembering(
+                opened[where] = with_remembered_answers(
                     model
                 )  # predictions and translations are the same for all methods
-                states[where] = "" if where == "function" else state_of(model)
+                states[where] = "" if where == "function" else model_state_hash(model)
         except pytest.skip.Exception:
             absent.add(where)
             raise
@@ -106,7 +107,7 @@ def test_a_method_runs_or_is_refused(model_of, name, where):
             found[0] if isinstance(found, list) else found
         )  # a tagger answers for all words of that name
 
-    with nullcontext() if where == "function" else precisely(model):
+    with nullcontext() if where == "function" else float64_for_exact_models(model):
         found, again = explained(), explained()
     assert len(found.scores) == len(found.units) == len(found.tokens) > 0
     assert np.isfinite(found.scores).all()
@@ -119,9 +120,9 @@ def test_a_method_runs_or_is_refused(model_of, name, where):
 
 
 def test_nothing_has_touched_the_models(model_of):
-    assert {where: state_of(model_of(where)) for where, state in states.items() if state} == {
-        where: state for where, state in states.items() if state
-    }
+    assert {
+        where: model_state_hash(model_of(where)) for where, state in states.items() if state
+    } == {where: state for where, state in states.items() if state}
 
 
 def test_no_pair_was_left_out(request):

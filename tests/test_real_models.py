@@ -14,8 +14,8 @@ from raison.core.registry import methods
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Question
 from raison.testing import check_model
-from raison.testing.checks import state_of, with_padding
-from raison.training.class_data import marked
+from raison.testing.model_contract import model_state_hash, with_padding
+from raison.training.labelled_lines import human_marked_tokens
 from tests.helpers.cheap_specs import light, rough
 
 REVIEWS = [
@@ -70,9 +70,9 @@ def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
 @pytest.mark.registry
 def test_contracts_of_the_defaults(sentiment, smollm2):
     for model in (sentiment, smollm2):
-        before = state_of(model)
+        before = model_state_hash(model)
         check_model(model, tolerance=2e-3)  # float32 logits of the order of ten
-        assert state_of(model) == before
+        assert model_state_hash(model) == before
         assert (
             model.offers == {"score", "gradients", "attention", "hidden", "heads"}
             and model.removals[0] == "delete"
@@ -169,7 +169,7 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
     own = model.selections(encodings)
     word = np.concatenate([encoding.start >= 0 for encoding in encodings])
     kept = np.concatenate([choice.kept for choice in own])[word]
-    gold = np.concatenate([marked(model.codec(e.text), e) for e in examples])[word]
+    gold = np.concatenate([human_marked_tokens(model.codec(e.text), e) for e in examples])[word]
     assert np.mean(said) >= 0.82
     assert 2 * (kept & gold).sum() / (kept.sum() + gold.sum()) >= 0.4  # random tokens: 0.22
     assert abs(kept.mean() - 0.25) <= 0.03

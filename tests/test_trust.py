@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 import raison
 from raison.studies import trust as study
 from raison.studies.trust import PAIRS, trust
-from raison.studies.trust_verdict import BEATS_CHANCE, VERDICTS, judge
+from raison.studies.trust_verdict import BEATS_CHANCE, VERDICTS, trust_verdict
 
 WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 WEIGHTS = 2.0 ** -np.arange(len(WORDS))  # no two sets of words weigh the same
@@ -66,7 +66,7 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
     monkeypatch.setattr(
         study, "scores_again", lambda model, method, explanation, seed=0: made[seed]
     )
-    found = study.stability_of(model, None, explained(model, WEIGHTS))
+    found = study.stability_over_seeds(model, None, explained(model, WEIGHTS))
     each = [spearmanr(a, b).statistic for i, a in enumerate(made) for b in made[:i]]
     assert found == pytest.approx(min(each)) and found < max(each)
 
@@ -74,10 +74,10 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
 def test_both_metrics_weigh_the_same_and_leave_one_out_is_not_among_the_orders():
     values = np.array([3.0, 100.0, 1.0, 2.0, 6.0])  # this explanation, leave-one-out, random orders
     expected = (values - 3.0) / np.std([3.0, 1.0, 2.0, 6.0])
-    np.testing.assert_allclose(study.standardised(values), expected)
-    np.testing.assert_allclose(study.standardised(values * 50 - 7), expected)
+    np.testing.assert_allclose(study.standardised_values(values), expected)
+    np.testing.assert_allclose(study.standardised_values(values * 50 - 7), expected)
     np.testing.assert_array_equal(
-        study.standardised(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
+        study.standardised_values(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
     )
 
 
@@ -115,12 +115,12 @@ def test_strongest_words_that_matter_less_than_random_ones_contradict(model, key
     """However well the order does against chance on the way."""
     found = explained(model, WEIGHTS)
     numbers = {name: dict(value) for name, value in trust(model, found).numbers.items()}
-    assert judge(found, numbers, None)[0] == "supported"
+    assert trust_verdict(found, numbers, None)[0] == "supported"
     better, worse = (0.1, -0.1) if key == "comprehensiveness" else (-0.1, 0.1)
     numbers[key]["this"] = numbers[key]["random"] + better
-    assert judge(found, numbers, None)[0] == "supported"
+    assert trust_verdict(found, numbers, None)[0] == "supported"
     numbers[key]["this"] = numbers[key]["random"] + worse
-    assert judge(found, numbers, None)[0] == "contradicted"
+    assert trust_verdict(found, numbers, None)[0] == "contradicted"
 
 
 @pytest.mark.parametrize("reversed_order", [False, True])
@@ -151,7 +151,7 @@ def test_between_chance_and_proof_the_verdict_is_inconclusive(model):
     expected |= {0.94: "like chance", 0.95: "contradicted"}
     for chance, verdict in expected.items():
         numbers["order"]["chance"] = chance
-        found_verdict, sentences = judge(found, numbers, None)
+        found_verdict, sentences = trust_verdict(found, numbers, None)
         assert found_verdict == verdict and found_verdict in VERDICTS
         assert sentences[0].lower().startswith(verdict)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from raison.core.errors import RaisonError as RaisonError
     from raison.core.records import Example as Example
     from raison.core.records import Explanation as Explanation
-    from raison.studies.evaluate import evaluate as evaluate
+    from raison.studies.evaluate_methods import evaluate as evaluate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 
 # Names are fetched on first use, so that `import raison` and `raison --help` need neither torch nor transformers.
 _HOMES = {
-    "evaluate": "raison.studies.evaluate",
+    "evaluate": "raison.studies.evaluate_methods",
     "explain": "raison.api",
     "ground": "raison.api",
     "load": "raison.api",

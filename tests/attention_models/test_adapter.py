@@ -17,8 +17,8 @@ from raison.core.errors import ModelError
 from raison.core.records import Example
 from raison.models.protocol import Question
 from raison.testing import check_model
-from raison.training.class_data import lines_of
-from raison.training.seeds import generator
+from raison.training.labelled_lines import read_labelled_lines
+from raison.training.seeds import seeded_generator
 from tests.helpers.small_classifiers import CONFIGS, built
 
 
@@ -56,7 +56,7 @@ def test_pairs_and_several_classes():
         ClassifierConfig(width=8),
         tokenizer,
         ["no", "yes", "maybe"],
-        random_vectors(len(tokenizer), 8, generator(1)),
+        random_vectors(len(tokenizer), 8, seeded_generator(1)),
         0,
     )
     model = attention_model(model, tokenizer, "tiny")
@@ -88,7 +88,7 @@ def test_numbers_and_accents_are_explained_as_a_whole():
 
 def model_named(texts):
     tokenizer = words_tokenizer(texts)
-    vectors = random_vectors(len(tokenizer), 12, generator(0))
+    vectors = random_vectors(len(tokenizer), 12, seeded_generator(0))
     hf = (
         new_classifier(ClassifierConfig(width=12), tokenizer, ["no", "yes"], vectors, 0)
         .eval()
@@ -104,7 +104,7 @@ def test_what_is_too_long_is_cut_as_explaining_cuts_it():
         Example("good film " * 40, "a bad one " * 5, label="negative"),
         Example("good " * 90, label="positive"),
     ]
-    lines = lines_of({"dev": data}, model.tokenizer, ["negative", "positive"], 32)
+    lines = read_labelled_lines({"dev": data}, model.tokenizer, ["negative", "positive"], 32)
     encodings = model.encode([Example(e.text, e.pair) for e in data], truncate=True)
     assert model.max_tokens == 32 and lines.counts["dev, cut"] == 2
     assert [line.ids for line in lines.parts["dev"]] == [tuple(e.ids.tolist()) for e in encodings]

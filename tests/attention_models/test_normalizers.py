@@ -12,7 +12,7 @@ import raison
 from raison.attention_models.config import ClassifierConfig
 from raison.attention_models.normalizers import normalizer_of
 from raison.core.errors import InputError
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
 
 def projected(scores: np.ndarray) -> np.ndarray:
@@ -51,7 +51,7 @@ def test_low_scores_and_narrow_numbers_keep_their_weights():
 
 
 def test_a_larger_lambda_attends_to_fewer():
-    scores = torch.randn(50, 20, dtype=torch.float64, generator=generator(3))
+    scores = torch.randn(50, 20, dtype=torch.float64, generator=seeded_generator(3))
     real = torch.ones_like(scores, dtype=torch.bool)
     sizes = [
         (normalizer_of(f"sparsegen(lam={lam})")(scores, real) > 0).sum(-1)
@@ -79,7 +79,7 @@ def test_a_larger_lambda_attends_to_fewer():
 )
 def test_what_is_not_there_gets_nothing(spec):
     normalizer = normalizer_of(spec)
-    scores = torch.randn(4, 7, dtype=torch.float64, generator=generator(5))
+    scores = torch.randn(4, 7, dtype=torch.float64, generator=seeded_generator(5))
     real = torch.tensor([[1, 1, 0, 1, 0, 1, 1], [1] * 7, [0, 0, 0, 1, 0, 0, 0], [0] * 7]).bool()
     found = normalizer(scores, real)
     assert (found[~real] == 0).all() and found[3].sum() == 0

@@ -9,7 +9,7 @@ import torch
 from raison.attention_models import regularizers
 from raison.attention_models.regularizers import corrupted_words, mlm_loss, tying_loss
 from raison.attention_models.vocabulary import SPECIAL
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 from tests.helpers.small_classifiers import built
 
 
@@ -31,7 +31,7 @@ def test_tying_is_the_mean_squared_distance_of_real_tokens():
 def test_mlm_asks_about_real_words_and_tells_them_by_the_table():
     ids = torch.tensor([[2, 7, 8, 9, 10, 3, 0, 0]] * 500)
     real = ids > 4
-    changed, chosen = corrupted_words(ids, real, 30, 0.15, generator(1))
+    changed, chosen = corrupted_words(ids, real, 30, 0.15, seeded_generator(1))
     assert not (chosen & ~real).any() and 0.13 < chosen.sum() / real.sum() < 0.17
     assert torch.equal(changed[~chosen], ids[~chosen])
     mask = (changed[chosen] == SPECIAL.index("[MASK]")).float().mean()
@@ -45,20 +45,22 @@ def test_mlm_asks_about_real_words_and_tells_them_by_the_table():
     model = built()
     batch = torch.tensor(model.tokenizer(["it is very very dull and loud"])["input_ids"])
     there = torch.ones_like(batch, dtype=torch.bool)
-    random = generator(4)
+    random = seeded_generator(4)
     found = mlm_loss(model, batch, there, 0.5, random)
-    moved, asked = corrupted_words(batch, (batch > 4), model.config.vocab_size, 0.5, generator(4))
+    moved, asked = corrupted_words(
+        batch, (batch > 4), model.config.vocab_size, 0.5, seeded_generator(4)
+    )
     states = model(moved).states[asked]
     told = torch.log_softmax(states @ model.words.weight.T, -1)
     wanted = -told[torch.arange(len(states)), batch[asked]].mean()
     torch.testing.assert_close(found, wanted)
-    assert float(mlm_loss(model, batch, there, 1e-9, generator(4))) == 0
+    assert float(mlm_loss(model, batch, there, 1e-9, seeded_generator(4))) == 0
 
 
 @pytest.mark.parametrize("cached", [1, 500, 1 << 20])
 def test_a_loss_told_a_few_rows_at_a_time_is_the_cross_entropy(cached, monkeypatch):
     monkeypatch.setattr(regularizers, "CACHED_SCORES", cached)
-    random = generator(1)
+    random = seeded_generator(1)
     table, states = (
         torch.randn(90, 7, generator=random).double(),
         9 * torch.randn(23, 7, generator=random).double(),

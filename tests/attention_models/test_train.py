@@ -20,7 +20,7 @@ from raison.attention_models.module import AttentionClassifier, StoredClassifier
 from raison.attention_models.train import train_classifier
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.training.class_data import lines_of
+from raison.training.labelled_lines import read_labelled_lines
 from tests.helpers.paths import ROOT
 from tests.helpers.small_classifiers import SMALL, built, reviews
 
@@ -110,9 +110,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path):
 import sys; sys.path.insert(0, {root!r})
 from tests.helpers.small_classifiers import reviews, SMALL
 from raison.attention_models import train
-from raison.training import fit
+from raison.training import fit_settings
 import functools
-train.Course = functools.partial(fit.Course, save_every=0.0)
+train.FitSettings = functools.partial(fit_settings.FitSettings, save_every=0.0)
 training = {{**SMALL, "epochs": 30, "patience": 30}}
 train.train_classifier(reviews(300), out={out!r}, config={{"width": 16}}, training=training)
 """
@@ -140,7 +140,7 @@ train.train_classifier(reviews(300), out={out!r}, config={{"width": 16}}, traini
 
 
 def test_the_best_epoch_of_another_run_is_not_taken_for_this_one(tmp_path):
-    from raison.training.early_stopping import BEST
+    from raison.training.training_folder import BEST
 
     training = {**SMALL, "epochs": 1, "lr": 1e-6}
     clean = train_classifier(
@@ -188,15 +188,17 @@ def test_bad_input_is_told_in_one_sentence(tmp_path):
     with pytest.raises(InputError, match="has no part to train on"):
         train_classifier("lambada_test", out=out)
     with pytest.raises(InputError, match="which no training text has"):
-        from raison.training.class_data import labels_of
+        from raison.training.labelled_parts import labels_of_parts
 
-        labels_of({"train": data, "dev": [Example("x", label="neutral")]})
+        labels_of_parts({"train": data, "dev": [Example("x", label="neutral")]})
 
 
 def test_measuring_does_not_depend_on_batches():
     model = built(double=False)
     data = reviews(50)
-    rows = lines_of({"dev": data}, model.tokenizer, ["negative", "positive"], 64).parts["dev"]
+    rows = read_labelled_lines({"dev": data}, model.tokenizer, ["negative", "positive"], 64).parts[
+        "dev"
+    ]
     few, many = (evaluate_classifier(model, rows, batch).to_dict() for batch in (7, 50))
     assert few == pytest.approx(many, rel=1e-5)
     config = StoredClassifierConfig(ClassifierConfig(width=4).to_dict(), 9)

@@ -17,13 +17,13 @@ from raison.core.errors import InputError
 from raison.core.outputs import check_folder, run_around
 from raison.core.records import Explanation
 from raison.runs.driver import run
-from raison.runs.export import check_dataset, export
-from raison.runs.spec import RunSpec
+from raison.runs.export_run import check_dataset, export_run
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from raison.studies.reproduce.part_store import PART
 from raison.testing import tiny_hf
-from raison.training.fit import BEST, CHECKPOINT, prepared
-from raison.training.multi_seed import repeated
+from raison.training.multi_seed import train_with_seeds
+from raison.training.training_folder import BEST, CHECKPOINT, prepare_training_folder
 
 TEXT = "a lovely film"
 
@@ -123,7 +123,7 @@ def test_no_result_is_written_into_a_run(copied, tmp_path):
     )
     for out in (copied / "shards" / "000000.jsonl", Path("/dev/null")):
         with pytest.raises(InputError):
-            export(place_of(copied), out)
+            export_run(place_of(copied), out)
     assert bytes_of(copied) == before
     assert not stat.S_ISREG(os.stat("/dev/null").st_mode)
 
@@ -340,14 +340,14 @@ def test_force_replaces(model, tmp_path):
 
 def test_a_model_is_trained_only_where_nothing_foreign_is(tmp_path):
     folder = tmp_path / "model"
-    prepared(folder, "training.json")
+    prepare_training_folder(folder, "training.json")
     (folder / BEST).write_text("")  # a run was killed before its first checkpoint
-    prepared(folder, "training.json")
+    prepare_training_folder(folder, "training.json")
     (folder / "photos").mkdir()
     with pytest.raises(InputError, match=r"something else than a training \(--out\) \(photos\)"):
-        prepared(folder, "training.json")
+        prepare_training_folder(folder, "training.json")
     (folder / CHECKPOINT).write_text("")
-    prepared(folder, "training.json")
+    prepare_training_folder(folder, "training.json")
 
 
 def test_several_runs_are_trained_only_where_nothing_foreign_is(tmp_path):
@@ -359,7 +359,7 @@ def test_several_runs_are_trained_only_where_nothing_foreign_is(tmp_path):
         path.parent.mkdir(parents=True)
         path.write_text("mine")
         with pytest.raises(InputError, match=r"something else than .* \(notes.txt\)"):
-            repeated(trained, tmp_path / name.replace("/", "-"), 2, 0, lambda report: True)
+            train_with_seeds(trained, tmp_path / name.replace("/", "-"), 2, 0, lambda report: True)
         assert path.read_text() == "mine"
 
 

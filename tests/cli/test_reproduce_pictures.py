@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from raison.core.evaluation import Evaluation
-from raison.studies.reproduce.run import Outcome
-from raison.studies.reproduce.suite import Run, Suite
+from raison.studies.reproduce.run_suite import RunOutcome
+from raison.studies.reproduce.suite import Suite, SuiteRun
 
 
 def test_all_runs_are_drawn_in_one_picture(tmp_path):
@@ -18,7 +18,7 @@ def test_all_runs_are_drawn_in_one_picture(tmp_path):
     )
     curves = {"repetition_curve": {"the": [0.1, 0.2]}}
     evaluation = Evaluation("m", "d", ("a",), (), (), (), curves=curves, settings={"seed": 0})
-    outcomes = [Outcome(Run(name, "m", "d"), evaluation) for name in ("one", "two")]
+    outcomes = [RunOutcome(SuiteRun(name, "m", "d"), evaluation) for name in ("one", "two")]
     assert list(curves_of_all(outcomes)["repetition_curve"]) == ["one: the", "two: the"]
     assert drawn(tmp_path / "page.md", suite, outcomes) == {"two": "figures/P0-figure4.svg"}
     assert (tmp_path / "figures" / "P0-figure4.svg").read_text().count("<svg") == 1

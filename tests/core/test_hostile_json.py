@@ -12,8 +12,8 @@ import raison
 from raison.core import limits
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError, ModelError
-from raison.runs.spec import read_spec
-from raison.studies.exchange.read import read_explanations
+from raison.runs.run_spec import read_run_spec
+from raison.studies.exchange.read_explanations import read_explanations
 from raison.testing import tiny_hf
 from tests.helpers.paths import SOURCE
 
@@ -88,9 +88,9 @@ def test_records_that_are_nested_too_deep_are_told(tmp_path):
 def test_a_spec_that_no_parser_should_be_given_is_told(text, tmp_path):
     (tmp_path / "spec.toml").write_text(text)
     with pytest.raises(InputError, match="is no TOML"):
-        read_spec(tmp_path / "spec.toml")
+        read_run_spec(tmp_path / "spec.toml")
 
 
 def test_a_spec_may_have_many_dots_in_its_texts(tmp_path):
     (tmp_path / "spec.toml").write_text(f'model = "sentiment"\ndata = "{"../" * 60}x.jsonl"\n')
-    assert read_spec(tmp_path / "spec.toml").model == "sentiment"
+    assert read_run_spec(tmp_path / "spec.toml").model == "sentiment"

@@ -9,7 +9,7 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.datasets import conllu
-from raison.studies.heads import RELATIONS
+from raison.studies.head_statistics import RELATIONS
 from tests.helpers.treebanks import EWT, TREEBANK
 
 

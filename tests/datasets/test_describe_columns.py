@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from raison.cli.app import app, assemble
 from raison.core import progress
 from raison.datasets import open_dataset
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from tests.helpers.user_data import TEXT, jsonl
 
 

@@ -14,9 +14,9 @@ from raison.core.registry import datasets
 from raison.core.spec import Spec
 from raison.datasets import Broken, Dataset, open_dataset
 from raison.datasets.base import dataset
+from raison.datasets.character_spans import find_tokens, spans_of_marks, true_runs
+from raison.datasets.dataset_rows import Row, interleave, labels_in_turn
 from raison.datasets.open import parse_data_spec
-from raison.datasets.rows import Row, interleave, labels_in_turn
-from raison.datasets.spans import find_tokens, spans_of_marks, true_runs
 from raison.datasets.text_files import read_lines
 from tests.helpers.published_data import CONLLU, damaged, squad
 
@@ -280,8 +280,8 @@ def test_limit_is_lazy(tmp_path):
             asked.append(number)
             yield row
 
+    from raison.datasets.dataset_rows import map_rows
     from raison.datasets.loading import ExampleSource, LoadedData
-    from raison.datasets.rows import map_rows
 
     rows = map_rows(counted(), lambda row: Example(row.value, id=str(row.line)))
     found = ExampleSource(rows, lambda example: "", LoadedData("x", "all", "text", (), [])).read(3)

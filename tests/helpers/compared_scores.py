@@ -6,7 +6,7 @@ import numpy as np
 
 import raison
 from raison.testing import FAMILIES
-from raison.testing.checks import TEXTS
+from raison.testing.model_contract import TEXTS
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from raison.core.records import Target
-from raison.datasets.agreement import Template
+from raison.datasets.agreement_templates import Template
 from raison.models.protocol import Prediction, Scored
 from raison.testing import tiny_hf
 

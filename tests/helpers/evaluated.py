@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from raison.core.records import Example, Span
-from raison.testing.checks import TEXTS
+from raison.testing.model_contract import TEXTS
 
 METHODS = ["leave_one_out", "input_x_gradient", "random"]
 

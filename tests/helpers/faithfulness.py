@@ -13,7 +13,7 @@ from raison.core.errors import RaisonError
 from raison.core.records import Example, Span
 from raison.core.registry import methods, metrics
 from raison.engine import scores_again
-from raison.metrics import runner
+from raison.metrics import metric_runner
 from raison.metrics.base import AveragedF1, Share, Subject
 from raison.testing import tiny_hf, tiny_model
 from tests.oracles import metrics as literal
@@ -48,7 +48,7 @@ def plain(family):
 
 
 def measure(model, subjects, chosen, removal=None) -> Any:
-    return runner.measure(model, subjects, chosen, removal)
+    return metric_runner.measure_explanations(model, subjects, chosen, removal)
 
 
 def build(*names):

@@ -6,7 +6,7 @@ import pytest
 
 from raison.core.artifact import Artifact
 from raison.show.head_selection import HeadSelection
-from raison.show.terminal.heads import render_heads
+from raison.show.terminal.heads import print_heads
 
 
 @pytest.fixture
@@ -40,5 +40,5 @@ def printed(chosen: HeadSelection, **console) -> str:
     from rich.console import Console
 
     target = Console(file=io.StringIO(), width=100, **console)
-    render_heads(chosen, target)
+    print_heads(chosen, target)
     return target.file.getvalue()

@@ -7,7 +7,7 @@ import numpy as np
 from raison.core.records import Encoding, Example, Explanation, Span, Target, Units
 from raison.core.registry import metrics
 from raison.metrics.base import Subject
-from raison.metrics.runner import measure
+from raison.metrics.metric_runner import measure_explanations
 
 
 def subject(scores, gold, *, selected=None, order=None, second=0, share=None, cut=0):
@@ -52,7 +52,7 @@ def subject(scores, gold, *, selected=None, order=None, second=0, share=None, cu
 
 def numbers(spec, *subjects):
     chosen = metrics.build(spec)
-    found = [row[0] for row in measure(None, subjects, [chosen])]
+    found = [row[0] for row in measure_explanations(None, subjects, [chosen])]
     assert all(tuple(row) == tuple(key.name for key in chosen.keys) for row in found)
     return found[0] if len(subjects) == 1 else found
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from raison.runs.export import export
+from raison.runs.export_run import export_run
 from raison.runs.plan import header_of
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 
 __all__ = [
@@ -51,7 +51,7 @@ def spec_of(folder: Path, **more) -> RunSpec:
 
 def parquet_of(place: Path) -> bytes:
     out = place.parent / f"{place.name}.parquet"
-    export(place_of(place), out)
+    export_run(place_of(place), out)
     return out.read_bytes()
 
 

@@ -12,8 +12,8 @@ import uvicorn
 
 from raison.web.runs import RunFolders
 from raison.web.server import application
-from raison.web.settings import Settings
-from raison.web.timeouts import http_protocol
+from raison.web.server_limits import ServerSettings
+from raison.web.timeouts import http_protocol_with_timeouts
 
 __all__ = ["served"]
 
@@ -21,14 +21,14 @@ __all__ = ["served"]
 @contextmanager
 def served(models, runs=None, **changes):
     """A real server on a port of its own, in a thread."""
-    settings = Settings(port=0, **changes)
+    settings = ServerSettings(port=0, **changes)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     listening.listen(128)
     app = application(models, settings, runs or RunFolders())
     config = uvicorn.Config(
         app,
-        http=http_protocol(settings.patience, settings.connections),
+        http=http_protocol_with_timeouts(settings.patience, settings.connections),
         ws="none",
         log_level="error",
         access_log=False,

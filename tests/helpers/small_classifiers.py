@@ -10,7 +10,7 @@ from raison.attention_models.module import AttentionClassifier
 from raison.attention_models.vocabulary import words_tokenizer
 from raison.attention_models.word_vectors import random_vectors
 from raison.core.records import Example
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
 __all__ = ["BAD", "CONFIGS", "GOOD", "REST", "SMALL", "built", "reviews"]
 
@@ -51,7 +51,7 @@ def built(
     """An untrained classifier that knows the words of the reviews, with its tokenizer as an attribute."""
     config = ClassifierConfig(**{"width": 12, **settings})
     tokenizer = words_tokenizer([e.text for e in reviews(60)])
-    vectors = random_vectors(len(tokenizer), 12, generator(seed)) * 5
+    vectors = random_vectors(len(tokenizer), 12, seeded_generator(seed)) * 5
     model = new_classifier(config, tokenizer, list(labels), vectors, seed)
     model = model.double() if double else model
     model.tokenizer = tokenizer

@@ -98,13 +98,13 @@ def start(tmp_path, **more):
 def stop_after(monkeypatch, steps: int) -> None:
     """Runs are stopped there; every step has a checkpoint."""
     calls = {"count": 0}
-    plain = fitting.one_step
+    plain = fitting.training_step
 
     def stopping(*args, **kwargs):
         calls["count"] += 1
         if calls["count"] == steps + 1:
-            raise fitting.Stopped("stopped")
+            raise fitting.TrainingStopped("stopped")
         return plain(*args, **kwargs)
 
-    monkeypatch.setattr(fitting, "one_step", stopping)
-    monkeypatch.setattr(fitting.Watch, "due", lambda self: True)
+    monkeypatch.setattr(fitting, "training_step", stopping)
+    monkeypatch.setattr(fitting.TrainingWatch, "due", lambda self: True)

@@ -8,12 +8,12 @@ import torch
 
 from raison.core.records import Example
 from raison.testing.tiny import TEXTS
-from raison.training.compatibility import Setup
-from raison.training.dropout import rule_of
-from raison.training.dropout_attention import reach_of
-from raison.training.lm_data import Row, blocks
-from raison.training.partial_contexts import PartialContexts
-from raison.training.translation_data import translations
+from raison.training.compatibility_settings import CompatibilityTraining
+from raison.training.language_model_rows import TrainingRow, text_blocks
+from raison.training.partial_context_loss import PartialContextLoss
+from raison.training.translation_rows import translation_material
+from raison.training.word_dropout import keep_rule_of
+from raison.training.word_dropout_attention import heads_within_reach
 
 __all__ = ["PAIRS", "SMALL", "literal", "one_group", "problem", "setup_of"]
 
@@ -41,18 +41,25 @@ def one_group(model, peak=1e-2):
     return [{"params": list(model.parameters()), "peak": peak}]
 
 
-def setup_of(model, **settings) -> tuple[PartialContexts, list[Row]]:
+def setup_of(model, **settings) -> tuple[PartialContextLoss, list[TrainingRow]]:
 
-    chosen = Setup(**{**SMALL, **settings})
+    chosen = CompatibilityTraining(**{**SMALL, **settings})
     if model.task == "causal":
-        found = blocks(
+        found = text_blocks(
             model, [Example(t * 6) for t in TEXTS], length=chosen.length, held=0.3, batch=1
         )
     else:
         examples = [Example(source, label=target) for source, target in PAIRS]
-        found = translations(model, examples, length=60, held=0.3, batch=1, own=False, out=Path())
-    task = PartialContexts(
-        model.hf, model, rule_of(chosen.keep), chosen, reach_of(model.hf, "tiny"), found.lead
+        found = translation_material(
+            model, examples, length=60, held=0.3, batch=1, own=False, out=Path()
+        )
+    task = PartialContextLoss(
+        model.hf,
+        model,
+        keep_rule_of(chosen.keep),
+        chosen,
+        heads_within_reach(model.hf, "tiny"),
+        found.lead,
     )
     return task, found.held
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from raison.studies.reproduce.experiment import Trial
-from raison.studies.reproduce.suite import Run
-from raison.studies.reproduce.target_rationales import Rationale
+from raison.studies.reproduce.suite import SuiteRun
+from raison.studies.reproduce.target_rationales import TargetRationale
 
 METHODS = {
     "greedy": "greedy",
@@ -14,8 +14,8 @@ METHODS = {
 
 
 def trial_of(model, methods=METHODS, count=8, data="", **settings) -> Trial:
-    return Trial(model, methods, Run("a run", "tiny", data, settings=settings), count)
+    return Trial(model, methods, SuiteRun("a run", "tiny", data, settings=settings), count)
 
 
-def found_in(order, reached=True, optimal=False, ranking=None) -> Rationale:
-    return Rationale(tuple(order), tuple(ranking or order), reached, optimal)
+def found_in(order, reached=True, optimal=False, ranking=None) -> TargetRationale:
+    return TargetRationale(tuple(order), tuple(ranking or order), reached, optimal)

@@ -17,7 +17,7 @@ from raison.core.errors import InputError, UnknownName
 from raison.core.registry import methods
 from raison.core.text_splitting import split_words
 from raison.methods.idf import SHIPPED, idf_entry
-from raison.studies.idf import fit_idf
+from raison.studies.document_frequencies import fit_idf
 from raison.testing.precision import Float64
 from tests.helpers.removed_units import bag, model_of
 

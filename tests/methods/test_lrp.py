@@ -15,7 +15,7 @@ from raison.methods.lrp import ALPHA_BETA
 from raison.models.load import load
 from raison.models.relevance.mode import Heads
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.checks import TEXTS, with_padding
+from raison.testing.model_contract import TEXTS, with_padding
 from raison.testing.precision import Float64
 from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal

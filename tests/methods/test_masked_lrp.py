@@ -9,7 +9,7 @@ import raison
 from raison.core.artifact import Artifact
 from raison.core.registry import methods
 from raison.testing import tiny_model
-from raison.testing.checks import check_method
+from raison.testing.method_contract import check_method
 from raison.testing.precision import Float64
 from tests.helpers.compared_scores import TEXT, asked, near, scores
 from tests.oracles import attributions as literal

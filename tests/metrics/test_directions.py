@@ -137,7 +137,7 @@ def test_closed_form():
 
 @pytest.mark.parametrize("removal", ["delete", "mask", "mask_token"])
 def test_an_evaluation_removes_as_it_is_told(removal):
-    from raison.studies.evaluate import evaluate
+    from raison.studies.evaluate_methods import evaluate
 
     model = tiny("bert")
     explanation = raison.explain(model, LONG, "leave_one_out", removal=removal)

@@ -10,7 +10,7 @@ from raison.core.errors import Unsupported
 from raison.core.records import Example, Span
 from raison.metrics.randomisation import cascade
 from raison.models.load import load
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
 
 LONG = "The plot was okay I guess, and the rest went by as these things do on a quiet evening. Superb acting."

@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
-from raison.testing.checks import state_of
+from raison.testing.model_contract import model_state_hash
 from tests.helpers.faithfulness import (
     SANITY,
     TEXT,
@@ -41,7 +41,7 @@ def test_methods_that_look_at_nothing(method):
 def test_methods_that_look(family):
     """Sensitive to embeddings (by the radius) and to weights; deterministic; the user's model is untouched."""
     model = tiny(family)
-    before = state_of(model)
+    before = model_state_hash(model)
     for method in ("input_x_gradient", "leave_one_out"):
         names = [
             "max_sensitivity(radius=0.0002)",
@@ -57,7 +57,7 @@ def test_methods_that_look(family):
         assert all(
             same(one, other) for one, other in zip((double, once, mixed), again, strict=True)
         )
-    assert state_of(model) == before
+    assert model_state_hash(model) == before
 
 
 def watched(one):

@@ -161,7 +161,7 @@ def mixed() -> None:
 def explained() -> None:
     import raison
     from raison.testing import FAMILIES
-    from raison.testing.checks import example_texts
+    from raison.testing.model_contract import example_texts
     from tests.helpers.cheap_specs import fitting, light, rough
 
     told, models = (
@@ -187,7 +187,7 @@ def explained() -> None:
 def spread() -> None:
     """A model over two devices, as accelerate spreads those that are too large for one."""
     import raison
-    from raison.testing.checks import example_texts
+    from raison.testing.model_contract import example_texts
     from tests.helpers.cheap_specs import fitting, light, rough
 
     trials = {
@@ -240,8 +240,8 @@ def measured() -> None:
     import raison
     from raison.core.records import Example, Span
     from raison.core.registry import metrics, searches
-    from raison.studies.compatibility import check_compatibility
-    from raison.testing.checks import example_texts
+    from raison.studies.check_compatibility import check_compatibility
+    from raison.testing.model_contract import example_texts
 
     for family, task in some([*KINDS[1:], KINDS[0], ("bert", "qa")]):
         twins = pair(family, task)
@@ -355,8 +355,8 @@ def compatibility() -> None:
     """A run that stops on one device goes on on the other."""
     from raison.core.records import Example
     from raison.testing import tiny_hf
-    from raison.training import fit
-    from raison.training.compatibility import train_compatibility
+    from raison.training import fit, training_folder
+    from raison.training.train_compatibility import train_compatibility
 
     torch.__future__.set_swap_module_params_on_conversion(
         True
@@ -372,18 +372,18 @@ def compatibility() -> None:
         def ask(devices, data=data, settings=settings, plain=plain):
             out = Path(tempfile.mkdtemp()) / "made"
             for device in devices[:-1]:
-                stopping = fit.one_step
+                stopping = fit.training_step
 
                 def step(*args, stopping=stopping):
                     if args[-1].step == 3:
                         raise KeyboardInterrupt
                     stopping(*args)
 
-                fit.one_step = step
+                fit.training_step = step
                 with pytest.raises(KeyboardInterrupt):
                     train_compatibility(str(plain), data, out=out, device=device, **settings)
-                fit.one_step = stopping
-                assert (out / fit.CHECKPOINT).exists()
+                fit.training_step = stopping
+                assert (out / training_folder.CHECKPOINT).exists()
             return train_compatibility(str(plain), data, out=out, device=devices[-1], **settings)[
                 "after"
             ]["perplexity"]
@@ -396,7 +396,7 @@ def compatibility() -> None:
 def audited() -> None:
     import raison
     from raison.attention_models.train import train_classifier
-    from raison.studies.audit.run import audit
+    from raison.studies.audit.run_audit import audit
 
     out = Path(tempfile.mkdtemp()) / "made"
     training = {"epochs": 2, "batch": 16}

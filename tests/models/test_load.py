@@ -15,7 +15,7 @@ from raison.core.registry import methods
 from raison.methods.failures import forget_failures
 from raison.models.protocol import Model, TargetSpec
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.checks import state_of
+from raison.testing.model_contract import model_state_hash
 from tests.helpers.cheap_specs import fitting, light
 
 
@@ -239,7 +239,7 @@ def test_nothing_is_left_behind_after_a_failure_inside_a_call(monkeypatch):
     model = raison.load(
         *tiny_hf("llama", "causal")
     )  # its own: what fails here is switched off for it
-    before = state_of(model)
+    before = model_state_hash(model)
     expected = raison.explain(model, "The old town").scores
     task = type(model.definition)
     real = task.columns
@@ -254,7 +254,7 @@ def test_nothing_is_left_behind_after_a_failure_inside_a_call(monkeypatch):
                 raison.explain(model, "The old town", method=name, target="hall")
     monkeypatch.setattr(task, "columns", real)
     forget_failures(model)
-    assert state_of(model) == before
+    assert model_state_hash(model) == before
     np.testing.assert_array_equal(raison.explain(model, "The old town").scores, expected)
 
 
@@ -268,10 +268,10 @@ def test_training_mode_and_sdpa_stay():
     )
     random_state = torch.random.get_rng_state()
     model = raison.load(hf, tokenizer)
-    before = state_of(model)
+    before = model_state_hash(model)
     for name in fitting(model):
         raison.explain(model, "The film is lovely.", method=light(name))
-    assert state_of(model) == before and hf.training
+    assert model_state_hash(model) == before and hf.training
     assert torch.equal(torch.random.get_rng_state(), random_state)
     assert torch.equal(
         hf.bert.embeddings.word_embeddings.weight.grad,
@@ -290,7 +290,7 @@ def test_mixed_calls_from_four_threads():
     names = [light(name) for name in fitting(model)]
     jobs = [(texts[i % 3], name, i % 3 == 2) for i in range(9) for name in names][: 2 * len(names)]
     expected = {(t, n): raison.explain(model, t, method=n).scores for t in texts for n in names}
-    before = state_of(model)
+    before = model_state_hash(model)
     wrong: list[str] = []
     during: set[str] = set()
     queue = list(jobs)
@@ -312,7 +312,7 @@ def test_mixed_calls_from_four_threads():
                     found = raison.explain(model, text, method=name).scores
                     if not np.array_equal(found, expected[text, name]):
                         wrong.append(f"{name}: {np.abs(found - expected[text, name]).max()}")
-                during.add(state_of(model))
+                during.add(model_state_hash(model))
             except BaseException as error:
                 wrong.append(f"{name}: {error!r}")
 
@@ -322,7 +322,7 @@ def test_mixed_calls_from_four_threads():
     for thread in threads:
         thread.join()
     assert not wrong
-    assert during == {before} and state_of(model) == before
+    assert during == {before} and model_state_hash(model) == before
 
 
 def test_a_view_follows_weights_that_move():

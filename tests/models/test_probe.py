@@ -20,7 +20,7 @@ from raison.models.protocol import Question, TargetSpec
 from raison.models.runner.view_settings import Settings
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.tiny import seq2seq, tokenizer_of
+from raison.testing.tiny import encoder_decoder_keywords, tokenizer_of_family
 
 WRITER = {
     "hidden_size": 32,
@@ -36,7 +36,7 @@ LONG = "The old town lies on a hill above the river, and nobody knows who built 
 
 def model_of(name, tokenizer="qwen", task="causal", **settings):
     """A tiny model of any architecture with random weights, and a tokenizer (qwen's adds no token in front)."""
-    words = tokenizer_of(tokenizer, task)
+    words = tokenizer_of_family(tokenizer)
     config = transformers.AutoConfig.for_model(
         name, **(WRITER | {"vocab_size": len(words)} | settings)
     )
@@ -176,9 +176,9 @@ def test_a_short_text_does_not_change_what_bigbird_says_of_a_long_one():
 
 
 def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one():
-    words = tokenizer_of("bart", "seq2seq")
+    words = tokenizer_of_family("bart")
     settings = {"block_size": 4, "num_random_blocks": 2, "attention_type": "block_sparse"}
-    config = transformers.BigBirdPegasusConfig(**(seq2seq(len(words)) | settings))
+    config = transformers.BigBirdPegasusConfig(**(encoder_decoder_keywords(len(words)) | settings))
     config.max_position_embeddings = 128
     torch.manual_seed(0)
     hf = transformers.BigBirdPegasusForConditionalGeneration(config).eval()

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import torch
 
-from raison.studies.heads import RELATIONS
+from raison.studies.head_statistics import RELATIONS
 
 
 def literal(hf, tokenizer, sentences, causal: bool) -> dict:

@@ -14,7 +14,7 @@ from raison.models.load import load
 from raison.models.protocol import Budget
 from raison.models.runner.score_cache import Memory
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.checks import state_of
+from raison.testing.model_contract import model_state_hash
 from tests.helpers.searches import (
     SEQ2SEQ,
     TEXT,
@@ -78,10 +78,10 @@ def test_all_targets_together_or_one_by_one(precise):
 
 def test_the_users_model_is_as_it_was():
     for model in (tiny("gpt2"), tiny("t5"), tiny_model("bert", "classification")):
-        before = state_of(model)
+        before = model_state_hash(model)
         for search in searches:
             raison.rationalize(model, "The old town", f"{search}(evaluations=100)")
-        assert state_of(model) == before
+        assert model_state_hash(model) == before
 
 
 @pytest.mark.parametrize(
@@ -228,9 +228,9 @@ def test_no_rationale_found_is_not_no_rationale():
         ]
 
     found = raison.rationalize(load(score), "x y p q r", "greedy", target=0, sufficient="argmax")
-    from raison.show.certificate import warnings
+    from raison.show.rationale_sentences import rationale_warnings
 
-    assert "this search found no part that is" in warnings(found)[0]
+    assert "this search found no part that is" in rationale_warnings(found)[0]
     assert (
         raison.rationalize(
             load(score), "x y p q r", "exact", target=0, sufficient="argmax"

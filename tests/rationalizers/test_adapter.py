@@ -17,7 +17,7 @@ from raison.rationalizers.batching import special_as_unknown
 from raison.rationalizers.calibration import calibrate
 from raison.testing import check_model
 from raison.testing.precision import Float64
-from raison.training.class_data import lines_of
+from raison.training.labelled_lines import read_labelled_lines
 from tests.helpers.small_classifiers import reviews
 from tests.helpers.small_rationalizers import (
     ENCODERS,
@@ -133,7 +133,7 @@ def test_a_typed_special_token_is_an_unknown_word():
     special = np.isin(typed.ids, hf.config.special_ids)
     assert special.sum() == np.isin(plain.ids, hf.config.special_ids).sum() == 2
     assert (typed.ids == tokenizer.unk_token_id).sum() == 2
-    rows = lines_of(
+    rows = read_labelled_lines(
         {"train": [Example("A dull [SEP] story with [CLS] actors", label="x")]}, tokenizer, ["x"], 64,
         lambda pieces: special_as_unknown(pieces.ids, pieces.start, hf.config.special_ids, tokenizer),
     )  # fmt: skip
@@ -168,7 +168,7 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     from raison.models import catalog
     from raison.models.load_options import LoadOptions
     from raison.models.pretrained import open_checkpoint
-    from raison.studies.audit.run import audit
+    from raison.studies.audit.run_audit import audit
 
     model, tokenizer = built()
     model.float().save_pretrained(tmp_path / "m")

@@ -15,7 +15,7 @@ from raison.rationalizers.report import (
     RegressionQuality,
     troubles,
 )
-from raison.training.class_data import Line
+from raison.training.labelled_lines import LabelledLine
 
 
 class Scripted:
@@ -43,14 +43,14 @@ class Scripted:
 def test_what_is_measured_is_counted_by_hand():
     yes, no = True, False
     lines = [  # said, said from the full text, words; what people marked
-        Line(
+        LabelledLine(
             (10, 21, 32, 30, 32), 0, gold=(no, no, yes, yes, no)
         ),  # right; wrong; keeps 2 of 3, 1 of 2 marked
-        Line(
+        LabelledLine(
             (11, 21, 31, 30, 30, 30), 1, gold=(no, no, yes, no, no, no)
         ),  # right, right; keeps nothing, empty
-        Line((12, 20, 32, 32), 0),  # wrong, right; keeps all 2; nothing is marked
-        Line(
+        LabelledLine((12, 20, 32, 32), 0),  # wrong, right; keeps all 2; nothing is marked
+        LabelledLine(
             (11, 21, 32, 31, 30, 30, 30), 2, gold=(no, no, no, yes, no, no, no)
         ),  # wrong, wrong; keeps 1 of 5
     ]

@@ -18,7 +18,8 @@ from raison.rationalizers.train import train_rationalizer
 from raison.rationalizers.training_config import LossWeights
 from raison.testing import tiny_hf
 from raison.training import fit as fitting
-from raison.training.class_data import examples_by_part, lines_of
+from raison.training.labelled_lines import read_labelled_lines
+from raison.training.labelled_parts import examples_by_part
 from tests.helpers.small_classifiers import reviews
 from tests.helpers.small_rationalizers import (
     SMALL,
@@ -43,7 +44,7 @@ def test_training_from_labels_alone(tmp_path):
 
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch):
     straight = start(tmp_path / "straight")
-    with monkeypatch.context() as patched, pytest.raises(fitting.Stopped):
+    with monkeypatch.context() as patched, pytest.raises(fitting.TrainingStopped):
         stop_after(patched, 24)
         start(tmp_path / "broken")
     resumed = start(tmp_path / "broken")
@@ -77,7 +78,7 @@ def test_an_adapter_is_small_and_loads_as_it_was_trained(tmp_path):
     model = raison.load(str(tmp_path / "a"))
     report = json.loads((tmp_path / "a" / "training.json").read_text())
     parts, _ = examples_by_part(data, data_dir=None, limit=None, held=0.1, seed=0)
-    lines = lines_of(parts, tokenizer, ["negative", "positive"], 64)
+    lines = read_labelled_lines(parts, tokenizer, ["negative", "positive"], 64)
     assert evaluate_rationalizer(model.hf, lines.parts["dev"], 0).to_dict() == pytest.approx(
         report["dev"], abs=1e-6
     )
@@ -115,7 +116,7 @@ def test_other_weights_of_the_same_name_are_another_model(tmp_path, monkeypatch)
         tmp_path / name / "base", reviews(64), out=tmp_path / out, training=quick,
         config={"blocks": 1, "pruning": 1, "full_text": "predictor"}, **more,
     )  # fmt: skip
-    with monkeypatch.context() as patched, pytest.raises(fitting.Stopped):
+    with monkeypatch.context() as patched, pytest.raises(fitting.TrainingStopped):
         stop_after(patched, 3)
         go("one", "m")
     with pytest.raises(InputError, match="made with another model"):

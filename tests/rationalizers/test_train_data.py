@@ -15,9 +15,9 @@ from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Example
 from raison.rationalizers.report import RegressionQuality
 from raison.rationalizers.train import train_rationalizer
-from raison.show.wording import headline
+from raison.show.explanation_sentences import headline_phrases
 from raison.testing import tiny_hf
-from raison.training.class_data import examples_by_part
+from raison.training.labelled_parts import examples_by_part
 from tests.helpers.small_classifiers import reviews
 from tests.helpers.small_rationalizers import (
     SMALL,
@@ -81,7 +81,7 @@ def test_a_regression_learns_numbers_of_any_size(tmp_path):
         found = raison.explain(raison.load(str(place)), data[0].text)
         said = found.prediction.value
         assert abs(said - middle) < 2 * spread
-        assert headline(found) == [f"value {said:.4g}"]
+        assert headline_phrases(found) == [f"value {said:.4g}"]
     assert shares[0] < 0.95 and shares == pytest.approx([shares[0]] * 3, rel=1e-3)
 
 

@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from raison.core.records import Example, Span
 from raison.models.load import load
-from raison.studies.reproduce.experiments import homogeneity as study
+from raison.studies.reproduce.experiments import state_homogeneity as study
 from raison.studies.reproduce.recipe_lines import LINES, read_recipe_lines
-from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.run_suite import reproduce
 from raison.studies.reproduce.suite import suites
 from raison.testing import tiny_hf
 from tests.helpers.small_classifiers import BAD, GOOD, reviews
@@ -134,7 +134,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     weights = load_file(tmp_path / "out" / "sst" / "short" / "seed-0" / "model.safetensors")
     blocks = {name.split(".")[3] for name in weights if ".layer." in name}
     assert len(blocks) == hf.config.num_hidden_layers - 1
-    encoder, _ = study.encoder_of(
+    encoder, _ = study.encoder_of_folder(
         tmp_path / "out", "sst/ordinary/seed-0"
     )  # trained, not the base; every block of it
     stored = load_file(tmp_path / "out" / "sst" / "ordinary" / "seed-0" / "model.safetensors")
@@ -142,7 +142,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
         assert "pooler" in name or torch.equal(weight, stored[f"bert.{name}"]), name
     before = hf.bert.encoder.layer[0].output.dense.weight
     assert not torch.equal(stored["bert.encoder.layer.0.output.dense.weight"], before)
-    selecting, _ = study.encoder_of(tmp_path / "out", "sst/plmr/seed-0")
+    selecting, _ = study.encoder_of_folder(tmp_path / "out", "sst/plmr/seed-0")
     assert len(selecting.encoder.layer) == hf.config.num_hidden_layers
 
 

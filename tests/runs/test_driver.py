@@ -16,13 +16,13 @@ from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.records import Example
 from raison.runs.driver import run
 from raison.runs.plan import header_of
-from raison.runs.report import report
-from raison.runs.spec import Means
-from raison.runs.status import status_of
+from raison.runs.run_report import evaluation_of_run
+from raison.runs.run_spec import Means
+from raison.runs.status import status_of_run
 from raison.runs.storage import Unwritten, place_of
-from raison.runs.store import done_shards, records
-from raison.runs.verify import verify
-from raison.studies.evaluate import evaluate
+from raison.runs.store import done_shards, records_of_run
+from raison.runs.verify import verify_run
+from raison.studies.evaluate_methods import evaluate
 from tests.helpers.runs import METHODS, parquet_of, shards_of, spec_of
 
 
@@ -31,7 +31,7 @@ def test_a_run_is_what_explain_and_evaluate_say(folder, done):
     header = header_of(place_of(done))
     assert header.texts == 60 and header.twice == 1 and header.shards > 3
     by_method: dict[str, dict[str, list[float]]] = {name: {} for name in METHODS}
-    for record in records(place_of(done)):
+    for record in records_of_run(place_of(done)):
         by_method[record.method][record.example.text] = record.explanations[0]["scores"]
     for name in METHODS:
         assert len(by_method[name]) == 60
@@ -39,7 +39,7 @@ def test_a_run_is_what_explain_and_evaluate_say(folder, done):
             np.testing.assert_allclose(
                 raison.explain(model, text, name).scores, scores, rtol=1e-4, atol=1e-5
             )
-    made = report(place_of(done))
+    made = evaluation_of_run(place_of(done))
     texts = [Example(seen.text) for seen in made.texts]
     direct = evaluate(model, texts, METHODS, ["comprehensiveness"])
     for name in METHODS:
@@ -52,7 +52,7 @@ def test_a_run_is_what_explain_and_evaluate_say(folder, done):
 
 def test_all_targets_and_searches(folder, tmp_path):
     run(tmp_path / "r", spec_of(folder, methods=("greedy",), target="all", metrics=(), limit=8))
-    found = list(records(place_of(tmp_path / "r")))
+    found = list(records_of_run(place_of(tmp_path / "r")))
     assert len(found) == 8 and {len(record.explanations) for record in found} == {3}
     assert all(each["selected"] is not None for record in found for each in record.explanations)
 
@@ -61,8 +61,8 @@ def test_a_run_goes_on_where_shards_are_missing(folder, done, tmp_path):
     run(tmp_path / "r", spec_of(folder))
     for name in sorted((tmp_path / "r" / "shards").iterdir())[::2]:
         name.unlink()
-    assert verify(place_of(tmp_path / "r")).missing
-    assert status_of(place_of(tmp_path / "r")).shards_done < header_of(place_of(done)).shards
+    assert verify_run(place_of(tmp_path / "r")).missing
+    assert status_of_run(place_of(tmp_path / "r")).shards_done < header_of(place_of(done)).shards
     with pytest.raises(InputError, match="go on with it \\(--resume\\)"):
         run(tmp_path / "r", spec_of(folder))
     run(tmp_path / "r", resume=True)
@@ -89,7 +89,7 @@ def test_full_disks_and_readonly_folders_are_told(folder, done, tmp_path, monkey
         run(tmp_path / "r", spec_of(folder))
     monkeypatch.undo()
     assert len(done_shards(place_of(tmp_path / "r"))) == 2
-    assert status_of(place_of(tmp_path / "r")).state in ("failed", "stopped")
+    assert status_of_run(place_of(tmp_path / "r")).state in ("failed", "stopped")
     run(tmp_path / "r", resume=True)
     assert parquet_of(tmp_path / "r") == parquet_of(done)
     blocked = tmp_path / "file"

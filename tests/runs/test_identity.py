@@ -12,10 +12,10 @@ from raison.cli.app import app, assemble
 from raison.core.errors import InputError, RaisonError
 from raison.runs.driver import run
 from raison.runs.identity import method_identity
-from raison.runs.maintenance import repair
-from raison.runs.spec import Means
+from raison.runs.maintenance import repair_run
+from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 from raison.studies.method_lists import method_list
 from tests.helpers.runs import shards_of, spec_of
 
@@ -109,7 +109,7 @@ def test_verifying_does_not_depend_on_where_one_stands(tabled, folder, monkeypat
     run("second", spec_of(folder, methods=("position(favours='start')",), metrics=()))
     monkeypatch.chdir(away)
     for name in ("run", "second"):
-        assert verify(place_of(tabled / name)).whole and not repair(place_of(tabled / name))
+        assert verify_run(place_of(tabled / name)).whole and not repair_run(place_of(tabled / name))
 
 
 def test_a_file_behind_another_method_counts(tabled):

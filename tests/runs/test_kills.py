@@ -8,7 +8,7 @@ import pytest
 
 from raison.runs.driver import run
 from raison.runs.storage import place_of
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 from tests.helpers.runs import killed, parquet_of, spec_of, write_texts
 
 
@@ -19,7 +19,7 @@ def test_kills_change_nothing(folder, done, tmp_path):
     (place / "spec.json").write_text(spec_of(folder).to_json())
     count = killed(folder, place, workers=2, kills=4, seed=1)
     assert count >= 2
-    found = verify(place_of(place))
+    found = verify_run(place_of(place))
     assert found.whole and not found.missing and found.records == 120
     assert parquet_of(place) == parquet_of(done)
 
@@ -40,6 +40,6 @@ def test_two_hundred_kills_change_nothing(folder, tmp_path):
             place.mkdir()
             (place / "spec.json").write_text(spec.to_json())
             count += killed(folder, place, workers=2, kills=kills - count, seed=round_, ray=ray)
-            found = verify(place_of(place))
+            found = verify_run(place_of(place))
             assert found.whole and not found.missing and found.records == 2000
             assert parquet_of(place) == parquet_of(tmp_path / "plain")

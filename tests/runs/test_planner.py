@@ -13,8 +13,8 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.runs.driver import run
 from raison.runs.plan import PlannedText, header_of, shard_of
-from raison.runs.planner import Dealer, chunks_of
-from raison.runs.spec import RunSpec
+from raison.runs.planner import ShardDealer, chunks_of
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
 
@@ -69,7 +69,7 @@ def test_planning_many_texts_takes_a_time_for_each(tmp_path):
     texts = [PlannedText(k, 5, Example("a film", id=str(k))) for k in range(40_000)]
 
     def spent(count: int) -> float:
-        dealer = Dealer(place_of(tmp_path), RunSpec("m", "d", shard_tokens=10**9))
+        dealer = ShardDealer(place_of(tmp_path), RunSpec("m", "d", shard_tokens=10**9))
         start = time.process_time()
         dealer.deal(texts[:count])
         return time.process_time() - start

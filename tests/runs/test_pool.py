@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from raison.runs.driver import run
-from raison.runs.query import query
-from raison.runs.spec import Means
+from raison.runs.query import query_run
+from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
-from raison.runs.store import records
+from raison.runs.store import records_of_run
 from tests.helpers.runs import METHODS, parquet_of, spec_of
 
 
@@ -30,7 +30,7 @@ def test_workers_give_the_same_bytes(folder, done, tmp_path):
 @pytest.mark.full
 def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, monkeypatch):
     """A method that ends its process at one text, and one that never comes back from another."""
-    texts = [row.example.text for row in records(place_of(done)) if row.method == METHODS[0]]
+    texts = [row.example.text for row in records_of_run(place_of(done)) if row.method == METHODS[0]]
     (tmp_path / "poison.py").write_text(
         "import os, time\n"
         "from raison.runs import worker\n"
@@ -49,12 +49,12 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
     assert status.state == "done" and status.failed == 2 * len(METHODS)
     failed = {
         r.example.text: r.failure.reason
-        for r in records(place_of(tmp_path / "r"))
+        for r in records_of_run(place_of(tmp_path / "r"))
         if r.failure is not None
     }
     assert failed == {texts[5]: "it ended with code 3", texts[20]: "it took too long"}
-    assert len(list(records(place_of(tmp_path / "r")))) == 120
-    rows = query(
+    assert len(list(records_of_run(place_of(tmp_path / "r")))) == 120
+    rows = query_run(
         place_of(tmp_path / "r"), "select count(*) from explanations where failed is null"
     )[1]
     assert rows == [(116,)]

@@ -10,15 +10,15 @@ from typer.testing import CliRunner
 
 from raison.cli.app import app, assemble
 from raison.core.errors import InputError
-from raison.runs.export import export
-from raison.runs.query import query
+from raison.runs.export_run import export_run
+from raison.runs.query import query_run
 from raison.runs.storage import place_of
 from tests.helpers.runs import shards_of
 
 
 def test_a_question_reads_the_table_and_nothing_else(copied, tmp_path):
     place = place_of(copied)
-    assert query(place, "select count(*) from explanations")[1] == [(120,)]
+    assert query_run(place, "select count(*) from explanations")[1] == [(120,)]
     (tmp_path / "secret.csv").write_text("a\n1\n")
     other = tmp_path / "secret.csv"
     for sql in (
@@ -26,24 +26,24 @@ def test_a_question_reads_the_table_and_nothing_else(copied, tmp_path):
         f"select * from read_csv('{other}')", f"select * from '{other}'", "install httpfs", "selec 1",
     ):  # fmt: skip
         with pytest.raises(InputError):
-            query(place, sql)
+            query_run(place, sql)
     assert not (tmp_path / "x.csv").exists() and not (tmp_path / "x.db").exists()
     shards_of(copied)[0].unlink()
-    assert query(place, "select count(*) from explanations")[1][0][0] < 120
+    assert query_run(place, "select count(*) from explanations")[1][0][0] < 120
     with pytest.raises(InputError, match="is a folder"):
-        export(place, tmp_path)
+        export_run(place, tmp_path)
 
 
 runner = CliRunner()
 
 
 def test_a_damaged_or_foreign_table_is_made_again(copied, other):
-    ask = lambda: query(place_of(copied), "select count(*) from explanations")[1][0][0]  # noqa: E731
+    ask = lambda: query_run(place_of(copied), "select count(*) from explanations")[1][0][0]  # noqa: E731
     count = ask()
     table = copied / "export" / "explanations.parquet"
     table.write_bytes(table.read_bytes()[:1000])
     assert ask() == count
-    query(place_of(other), "select 1")
+    query_run(place_of(other), "select 1")
     shutil.copy(other / "export" / "explanations.parquet", table)
     assert ask() == count
 
@@ -52,9 +52,9 @@ def test_a_name_is_no_pattern(copied, other):
     odd = copied.parent / "run?"
     shutil.copytree(copied, odd)
     shutil.copytree(other, copied.parent / "runX")
-    query(place_of(copied.parent / "runX"), "select 1")
-    wanted = query(place_of(copied), "select count(*) from explanations")
-    assert query(place_of(odd), "select count(*) from explanations") == wanted
+    query_run(place_of(copied.parent / "runX"), "select 1")
+    wanted = query_run(place_of(copied), "select count(*) from explanations")
+    assert query_run(place_of(odd), "select count(*) from explanations") == wanted
 
 
 def test_answers_are_json(copied):

@@ -20,10 +20,10 @@ from raison.models.load import load
 from raison.runs.driver import run
 from raison.runs.identity import model_identity
 from raison.runs.ray_actors import packed_model
-from raison.runs.spec import Means
+from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
 from raison.runs.store import done_shards
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 from tests.helpers.runs import actors_below, parquet_of, spec_of, write_texts
 
 pytestmark = [
@@ -170,7 +170,7 @@ def begun(place: Path, spec) -> Path:
 
 
 def check(place: Path, plain: Path, records: int) -> None:
-    found = verify(place_of(place))
+    found = verify_run(place_of(place))
     assert found.whole and not found.missing and not found.failed and found.records == records
     assert parquet_of(place) == parquet_of(plain)
 

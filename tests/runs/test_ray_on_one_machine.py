@@ -12,7 +12,7 @@ import pytest
 
 from raison.runs.storage import place_of
 from raison.runs.store import done_shards
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 from tests.helpers.runs import METHODS, actors_below, parquet_of, spec_of
 
 
@@ -62,5 +62,5 @@ def test_ray_gives_the_same_bytes_and_survives_a_death(folder, done, tmp_path):
     told = process.stderr.read().decode()
     process.stderr.close()
     assert process.returncode == 0, told
-    assert struck and verify(place_of(place)).whole
+    assert struck and verify_run(place_of(place)).whole
     assert parquet_of(place) == parquet_of(done)

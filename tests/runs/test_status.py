@@ -10,13 +10,13 @@ import pytest
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.runs.driver import run
-from raison.runs.lock import owned
-from raison.runs.maintenance import compact, repair
-from raison.runs.spec import Means
-from raison.runs.status import status_of
+from raison.runs.maintenance import compact_shards, repair_run
+from raison.runs.run_lock import driver_lock
+from raison.runs.run_spec import Means
+from raison.runs.status import status_of_run
 from raison.runs.storage import place_of
-from raison.runs.store import records
-from raison.runs.verify import verify
+from raison.runs.store import records_of_run
+from raison.runs.verify import verify_run
 from tests.helpers.runs import METHODS, counts_of, shards_of, spec_of
 
 
@@ -46,32 +46,34 @@ def test_all_explanations_are_counted_whenever_they_were_made(folder, tmp_path, 
     assert status.explanations == 12 * len(METHODS)
     for path in shards_of(tmp_path / "r")[:2]:
         path.unlink()
-    left = status_of(place_of(tmp_path / "r"))
-    assert left.explanations == sum(len(r.explanations) for r in records(place_of(tmp_path / "r")))
+    left = status_of_run(place_of(tmp_path / "r"))
+    assert left.explanations == sum(
+        len(r.explanations) for r in records_of_run(place_of(tmp_path / "r"))
+    )
     assert left.explanations < status.explanations
     for _ in range(2):  # the second time there is nothing to do
         assert run(tmp_path / "r", means=means, resume=True).explanations == 12 * len(METHODS)
-        assert status_of(place_of(tmp_path / "r")).explanations == 12 * len(METHODS)
-    compact(place_of(tmp_path / "r"))
+        assert status_of_run(place_of(tmp_path / "r")).explanations == 12 * len(METHODS)
+    compact_shards(place_of(tmp_path / "r"))
     (tmp_path / "r" / "status.json").unlink()
-    assert status_of(place_of(tmp_path / "r")).explanations == 12 * len(METHODS)
+    assert status_of_run(place_of(tmp_path / "r")).explanations == 12 * len(METHODS)
 
 
 def test_strange_files_of_status_and_spec(copied):
     for content in ("[]", "null", '"x"', '{"notices": 5}', "{"):
         (copied / "status.json").write_text(content)
-        assert status_of(place_of(copied)).shards_done == len(shards_of(copied))
+        assert status_of_run(place_of(copied)).shards_done == len(shards_of(copied))
     (copied / "spec.json").write_text("null")
     with pytest.raises(InputError, match="spec of .* is damaged"):
-        verify(place_of(copied))
+        verify_run(place_of(copied))
 
 
 def test_status_tells_what_is_there(copied):
-    whole = status_of(place_of(copied))
+    whole = status_of_run(place_of(copied))
     assert whole.state == "done" and whole.texts_done == whole.texts
     shards_of(copied)[0].write_bytes(b"")
-    repair(place_of(copied))
-    told = status_of(place_of(copied))
+    repair_run(place_of(copied))
+    told = status_of_run(place_of(copied))
     assert told.state == "stopped" and told.shards_done == whole.shards - 1
     assert told.texts_done == whole.texts - counts_of(copied)[0] and told.seconds_left is None
 
@@ -82,5 +84,5 @@ def test_asking_for_the_status_refuses_no_driver(copied):
     file = open(copied / "lock")  # noqa: SIM115
     fcntl.flock(file, fcntl.LOCK_SH)
     threading.Timer(0.06, file.close).start()
-    with owned(place_of(copied)):
+    with driver_lock(place_of(copied)):
         pass

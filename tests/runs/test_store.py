@@ -6,10 +6,10 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.runs.driver import run
-from raison.runs.maintenance import compact, repair
+from raison.runs.maintenance import compact_shards, repair_run
 from raison.runs.storage import place_of
-from raison.runs.store import records
-from raison.runs.verify import verify
+from raison.runs.store import records_of_run
+from raison.runs.verify import verify_run
 from raison.testing import tiny_hf
 from tests.helpers.runs import parquet_of, shards_of
 
@@ -18,21 +18,21 @@ def test_bytes_do_not_depend_on_what_was_compacted(copied, done):
     path = shards_of(copied)[1]
     data = path.read_bytes()
     path.unlink()
-    compact(place_of(copied))
+    compact_shards(place_of(copied))
     path.write_bytes(data)
-    assert verify(place_of(copied)).whole and parquet_of(copied) == parquet_of(done)
+    assert verify_run(place_of(copied)).whole and parquet_of(copied) == parquet_of(done)
 
 
 def test_a_torn_compacted_file_is_no_empty_run(copied, done):
-    compact(place_of(copied))
+    compact_shards(place_of(copied))
     (path,) = shards_of(copied)
     path.write_bytes(path.read_bytes()[:-40])
-    assert not verify(place_of(copied)).whole
+    assert not verify_run(place_of(copied)).whole
     with pytest.raises(InputError, match="torn"):
-        list(records(place_of(copied)))
-    compact(place_of(copied))
+        list(records_of_run(place_of(copied)))
+    compact_shards(place_of(copied))
     assert path.exists()
-    (said,) = repair(place_of(copied))
+    (said,) = repair_run(place_of(copied))
     assert "cut off" in said
     run(copied, resume=True)
     assert parquet_of(copied) == parquet_of(done)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import raison
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
 from tests.helpers.scored_explanations import CASES
 

@@ -9,9 +9,9 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.methods.head_masks import head_masks
-from raison.show.figure.head_positions import draw_positions
+from raison.show.figure.head_positions import draw_head_positions
 from raison.show.figure.heads import draw_heads
-from raison.show.head_selection import HeadSelection, HeadStatistics, list_blocks
+from raison.show.head_selection import HeadSelection, HeadStatistics, list_head_blocks
 from tests.helpers.head_statistics import printed
 
 
@@ -23,7 +23,7 @@ def chosen(statistics) -> HeadSelection:
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_pictures_are_the_same_byte_by_byte(chosen, tmp_path, ending):
     pytest.importorskip("matplotlib")
-    for draw in (draw_heads, draw_positions):
+    for draw in (draw_heads, draw_head_positions):
         one, other = tmp_path / f"one.{ending}", tmp_path / f"other.{ending}"
         draw(chosen, one)
         draw(chosen, other)
@@ -70,9 +70,9 @@ def test_the_table_names_heads_and_empty_blocks(chosen, statistics):
 
 
 def test_names_of_blocks():
-    assert list_blocks(["3"]) == "block 3"
-    assert list_blocks(["0", "3", "4", "5", "7", "8"]) == "blocks 0, 3–5, 7 and 8"
+    assert list_head_blocks(["3"]) == "block 3"
+    assert list_head_blocks(["0", "3", "4", "5", "7", "8"]) == "blocks 0, 3–5, 7 and 8"
     assert (
-        list_blocks(["encoder 1", "cross 0", "cross 1"])
+        list_head_blocks(["encoder 1", "cross 0", "cross 1"])
         == "encoder block 1 and cross blocks 0 and 1"
     )

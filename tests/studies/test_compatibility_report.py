@@ -12,7 +12,7 @@ from raison.studies.compatibility_report import (
     MarginalisedToken,
     RepeatedAtPosition,
     SubsetPerplexity,
-    judge,
+    compatibility_verdict,
 )
 from raison.studies.random_parts import compare_with_fewer
 
@@ -31,16 +31,24 @@ def test_more_context_is_compared_with_less_in_the_same_places():
 def test_the_verdict_follows_the_numbers():
     one = SubsetPerplexity(size=1, perplexity=50.0, low=40.0, high=60.0, count=9)
     whole = SubsetPerplexity(size=None, perplexity=10.0, low=8.0, high=12.0, count=9)
-    good = judge("m", subsets=[one, whole], guess=1000.0)
+    good = compatibility_verdict("m", subsets=[one, whole], guess=1000.0)
     assert good.trusted and "can be taken" in good.sentence
-    poor = judge("m", subsets=[one, whole], guess=30.0)
+    poor = compatibility_verdict("m", subsets=[one, whole], guess=30.0)
     assert not poor.trusted and "frequencies" in poor.sentence
     worse = replace(whole, fewer=1, ratio=1.5, ratio_low=1.2)
-    told = judge("m", subsets=[one, worse], guess=1000.0)
+    told = compatibility_verdict("m", subsets=[one, worse], guess=1000.0)
     assert not told.trusted and "× 1.50" in told.sentence
     unsure = replace(whole, fewer=1, ratio=1.5, ratio_low=0.9)  # may be chance
-    assert judge("m", subsets=[one, unsure], guess=1000.0).trusted
+    assert compatibility_verdict("m", subsets=[one, unsure], guess=1000.0).trusted
     repeats = [RepeatedAtPosition(position=1, alone=0.4, beside_another=0.0)]
-    assert "repeats" in judge("m", subsets=[one, whole], guess=1000.0, repetition=repeats).sentence
+    assert (
+        "repeats"
+        in compatibility_verdict(
+            "m", subsets=[one, whole], guess=1000.0, repetition=repeats
+        ).sentence
+    )
     truth = [MarginalisedToken(kind="likeliest", token="x", true=0.9, masked=0.1, covered=1.0)]
-    assert "0.80 away" in judge("m", subsets=[one, whole], guess=1000.0, truth=truth).sentence
+    assert (
+        "0.80 away"
+        in compatibility_verdict("m", subsets=[one, whole], guess=1000.0, truth=truth).sentence
+    )

@@ -9,7 +9,7 @@ from raison.core.errors import InputError
 
 def test_examples_can_name_what_is_explained(sentiment):
     from raison.core.records import Example
-    from raison.studies.evaluate import evaluate
+    from raison.studies.evaluate_methods import evaluate
 
     texts = [Example("A dull film.", target="positive"), Example("A fine film.", target="negative")]
     found = evaluate(sentiment, texts, ["random"], ["aopc"], target="given")

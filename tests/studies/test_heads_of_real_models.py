@@ -13,7 +13,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, MissingExtra
 from raison.datasets import conllu, spacy_trees
 from raison.methods.head_masks import head_masks, head_strengths
-from raison.studies.heads import RELATIONS, head_statistics
+from raison.studies.head_statistics import RELATIONS, head_statistics
 from raison.testing import tiny_model
 from tests.helpers.treebanks import EWT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from raison.core.evaluation import Cell, Column, EvaluatedText, Evaluation
-from raison.studies.compare import compare
+from raison.studies.compare_methods import compare
 
 
 def table(level: float) -> Evaluation:

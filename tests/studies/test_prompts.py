@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raison.studies.prompts import answer_quality, prompt_of
+from raison.studies.prompts import answer_quality, question_prompt
 
 
 def test_a_prompt_carries_the_gold_span():
@@ -18,17 +18,17 @@ def test_a_prompt_carries_the_gold_span():
         gold=(Span(10, 13),),
         meta={"answers": []},
     )
-    made = prompt_of(asked, "{context}\n\nQuestion: {question}\nAnswer:")
+    made = question_prompt(asked, "{context}\n\nQuestion: {question}\nAnswer:")
     assert made.text == "Yesterday Ann fell.\n\nQuestion: Who fell?\nAnswer:"
     (span,) = made.gold
     assert made.text[span.start : span.end] == "Ann"
-    other = prompt_of(asked, "Q: {question} C: {context}").gold[0]
+    other = question_prompt(asked, "Q: {question} C: {context}").gold[0]
     assert "Q: Who fell? C: Yesterday Ann fell."[other.start : other.end] == "Ann"
 
 
 def test_answers_are_marked_as_squad_does():
     from raison.core.records import Example
-    from raison.metrics.answers import answer_f1, exact_match
+    from raison.metrics.answer_match import answer_f1, exact_match
 
     assert exact_match("The  Cat!", ["a cat"]) == 1.0
     assert exact_match("cats", ["a cat"]) == 0.0

@@ -6,7 +6,7 @@ import numpy as np
 
 import raison
 from raison.models.load import load
-from raison.studies.trust_verdict import judge
+from raison.studies.trust_verdict import trust_verdict
 
 LONG = "The plot was okay I guess, and the rest went by as these things do on a quiet evening. Superb acting."
 
@@ -22,5 +22,5 @@ def test_a_value_is_not_called_a_probability():
     numbers = dict.fromkeys(
         ("order", "deletion", "insertion", "sufficiency", "comprehensiveness"), part
     )
-    told = " ".join(judge(found, numbers, None)[1])
+    told = " ".join(trust_verdict(found, numbers, None)[1])
     assert "the value falls by" in told and "probability" not in told

@@ -8,7 +8,7 @@ import numpy as np
 
 import raison
 from raison.testing import tiny_model
-from raison.testing.checks import with_padding
+from raison.testing.model_contract import with_padding
 
 TEXT = "The old town lies on a hill"
 

@@ -10,7 +10,8 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import InputError
-from raison.training.fit import Course, Stopped, fit, lines
+from raison.training.fit import TrainingStopped, fit, progress_log_lines
+from raison.training.fit_settings import FitSettings
 from tests.helpers.training import one_group, problem
 
 
@@ -21,7 +22,7 @@ def test_the_loop_is_the_one_that_anybody_would_write(tmp_path):
         one_group(model),
         feed,
         loss,
-        Course(tmp_path, 7, warm=0.3, accumulate=2, clip=0.5, seed=3),
+        FitSettings(tmp_path, 7, warm=0.3, accumulate=2, clip=0.5, seed=3),
     )
     other, feed, loss = problem()
     optimizer = torch.optim.AdamW(other.parameters(), weight_decay=0.01, fused=True)
@@ -52,7 +53,7 @@ def test_only_the_groups_are_trained_each_at_its_rate(tmp_path):
         {"params": model[0].parameters(), "peak": 1e-2},
         {"params": [model[3].bias], "peak": 0.0},
     ]
-    fit(model, groups, feed, loss, Course(tmp_path, 2))
+    fit(model, groups, feed, loss, FitSettings(tmp_path, 2))
     moved = [not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True)]
     assert moved == [True, True, False, False]
     state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
@@ -62,7 +63,7 @@ def test_only_the_groups_are_trained_each_at_its_rate(tmp_path):
         (1,),
     ]  # only what is trained
     with pytest.raises(InputError, match="Nothing of this model is to be trained"):
-        fit(model, [], feed, loss, Course(tmp_path, 2))
+        fit(model, [], feed, loss, FitSettings(tmp_path, 2))
 
 
 def test_looking_changes_nothing_and_is_told(tmp_path, capsys):
@@ -76,13 +77,13 @@ def test_looking_changes_nothing_and_is_told(tmp_path, capsys):
             return {"number": torch.rand(3).sum().item()}
 
         state = torch.get_rng_state()
-        with progress.listen(lines(every=1e9)):
+        with progress.listen(progress_log_lines(every=1e9)):
             done = fit(
                 model,
                 one_group(model),
                 feed,
                 loss,
-                Course(tmp_path / name, 5, every=every, before=True),
+                FitSettings(tmp_path / name, 5, every=every, before=True),
                 look,
             )
         assert torch.equal(
@@ -121,14 +122,14 @@ class Interrupting:
 def test_ctrl_c_finishes_the_step_and_the_same_call_goes_on(tmp_path, number):
     model, feed, loss = problem()
     look = lambda: {"sum": sum(float(p.sum()) for p in model.parameters())}  # noqa: E731
-    course = Course(tmp_path / "often", 8, every=3, accumulate=2, settings={"lr": 1})
+    course = FitSettings(tmp_path / "often", 8, every=3, accumulate=2, settings={"lr": 1})
     handlers = signal.getsignal(signal.SIGINT)
     whole = fit(model, one_group(model), feed, loss, course, look)
     expected = [p.detach().clone() for p in model.parameters()]
     (course.out / "checkpoint.pt").unlink()
     model, feed, loss = problem()
     with pytest.raises(
-        Stopped, match="Stopped after step 4 of 8: the same command goes on from there."
+        TrainingStopped, match="Stopped after step 4 of 8: the same command goes on from there."
     ) as stopped:
         fit(model, one_group(model), Interrupting(feed, 6, number), loss, course, look)
     assert stopped.value.exit_code == 130
@@ -148,4 +149,4 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     with pytest.raises(
         InputError, match="The loss is nan in step 3: train with a smaller learning rate"
     ):
-        fit(model, one_group(model), feed, loss, Course(tmp_path, 5))
+        fit(model, one_group(model), feed, loss, FitSettings(tmp_path, 5))

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from raison.core.errors import InputError
-from raison.web.guard import Guard, cookie_of
+from raison.web.guard import Guard, cookie_value
 from raison.web.runs import RunFolders
-from raison.web.settings import Settings
+from raison.web.server_limits import ServerSettings
 from tests.helpers.serving import served
 
 
@@ -100,8 +100,9 @@ def test_tokens(models):
             client.get("/").status_code == 200 and client.get("/api/about").status_code == 200
         )  # by the cookie
     for others in ('theme={"a":1}; ', "x[y]=1; ", "a b=c; ", ""):
-        assert cookie_of(f"{others}raison-token=secret; z=1") == "secret"
-    assert cookie_of("my-raison-token=secret") == cookie_of("") == ""
+        assert cookie_value(f"{others}raison-token=secret; z=1", "raison-token") == "secret"
+    assert cookie_value("my-raison-token=secret", "raison-token") == ""
+    assert cookie_value("", "raison-token") == ""
 
 
 def test_settings_and_the_guard_refuse_nonsense():
@@ -115,7 +116,7 @@ def test_settings_and_the_guard_refuse_nonsense():
     ]
     for changes in bad:
         with pytest.raises(InputError):
-            Settings(**changes)
-    assert Guard(None, Settings(host="0.0.0.0")).any_host
+            ServerSettings(**changes)
+    assert Guard(None, ServerSettings(host="0.0.0.0")).any_host
     with pytest.raises(InputError, match="is no run"):
         RunFolders({"x": "/nowhere"})

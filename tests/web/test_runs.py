@@ -6,7 +6,7 @@ import json
 
 from raison.core.records import Explanation
 from raison.runs.driver import run
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.testing import tiny_hf
 from raison.web.runs import RunFolders
 from tests.helpers.serving import served

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import torch
@@ -31,15 +31,17 @@ from raison.models.tasks.classification import ClassificationTask
 from raison.models.transformers_model import transformers_model
 from raison.models.wrapped_model import WrappedModel
 
-__all__ = ["AttentionModel", "Pass", "attention_model", "to_numpy"]
+__all__ = ["AttentionModel", "AttentionPass", "attention_model", "to_numpy"]
 
 FAMILY = Family(
     MODEL_TYPE, (MODEL_TYPE,), note="raison's own: one attention over words, which `own` reads"
 )
 
+LoadingInfo: TypeAlias = Mapping[str, Collection[str]]  # what transformers says of a checkpoint
+
 
 @dataclass
-class Pass:
+class AttentionPass:
     """One batch of texts of equal length through the model."""
 
     owners: list[int]  # number of each row's text
@@ -59,7 +61,9 @@ class AttentionModel(WrappedModel):
         """What runs: a view of the model's present weights."""
         return cast(AttentionClassifier, self.runner.view)
 
-    def passes(self, encodings: Sequence[Encoding], *, graph: bool = False) -> Iterator[Pass]:
+    def passes(
+        self, encodings: Sequence[Encoding], *, graph: bool = False
+    ) -> Iterator[AttentionPass]:
         """All texts, a batch of equal length at a time; with `graph` gradients can be taken."""
         runner = self.runner
         exact = replace(runner.layout, padding="exact")
@@ -69,7 +73,7 @@ class AttentionModel(WrappedModel):
             with torch.inference_mode(False):
                 output = runner.forward(prepared, graph=graph)
             owners = [part.owner for part in prepared.chunk.parts]
-            yield Pass(owners, output, call.leaves[0])
+            yield AttentionPass(owners, output, call.leaves[0])
 
     def own(self, encodings: Sequence[Encoding]) -> list[np.ndarray]:
         """[t] attention weights of each text; special tokens have 0."""
@@ -109,22 +113,22 @@ class AttentionLoader:
         return attention_model(hf, tokenizer, name)
 
     def __call__(
-        self, path: Path, *, device: str | None = None, dtype: Any = None
+        self, path: Path, *, device: str | None = None, dtype: str | torch.dtype | None = None
     ) -> AttentionModel:
         check_model_folder(path, allow_pickle=False, has_tokenizer=False)
 
-        def read() -> tuple[AttentionClassifier, Any, PreTrainedTokenizerFast]:
+        def read() -> tuple[AttentionClassifier, Collection[str], PreTrainedTokenizerFast]:
             with quiet_transformers():
                 config = StoredClassifierConfig.from_pretrained(path)
                 words = PreTrainedTokenizerFast.from_pretrained(path)
-                loaded: Any = AttentionClassifier.from_pretrained(
+                loaded: object = AttentionClassifier.from_pretrained(
                     path, config=config, output_loading_info=True
                 )
-            hf, report = loaded
-            return hf, report, words
+            hf, report = cast("tuple[AttentionClassifier, LoadingInfo]", loaded)
+            return hf, report["missing_keys"], words
 
-        hf, report, words = run_loading_step(read, path.name, "model")
-        refuse_missing_weights(hf, report["missing_keys"], path.name)
+        hf, missing, words = run_loading_step(read, path.name, "model")
+        refuse_missing_weights(hf, missing, path.name)
         return attention_model(model_on_device(hf, device, dtype), words, path.name)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.attention_models.config import ClassifierConfig
 from raison.attention_models.module import AttentionClassifier, StoredClassifierConfig
@@ -65,11 +64,11 @@ def word_vectors(
     if path.is_file() or (path / "words.txt").is_file():
         vectors, known = glove_vectors(path, tokenizer, generator)
         return WordVectors(vectors, path.name, known)
-    model, pieces = pretrained_encoder(embeddings, path)
+    model, pieces = pretrained_word_model(embeddings, path)
     return WordVectors(pretrained_vectors(model, pieces, tokenizer), path.name)
 
 
-def pretrained_encoder(name: str, path: Path) -> tuple[Any, Any]:
+def pretrained_word_model(name: str, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A model of the catalog or of a folder, with its tokenizer."""
     if name in catalog.catalog_entries():
         return catalog.catalog_entries()[name].open()

@@ -1,19 +1,14 @@
-"""Everything that decides what an attention classifier is, and how it is trained: two frozen records."""
+"""The config of an attention classifier and the settings of its training: two frozen records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.from_settings import dataclass_from_settings, setting
 from raison.core.json_record import Record
-from raison.core.parameters import (
-    check_choice,
-    check_in_range,
-    check_integer,
-    dataclass_from_settings,
-)
+from raison.core.parameters import check_choice, check_in_range, check_integer, check_not_negative
 
 __all__ = ["ATTENTIONS", "COMBINATIONS", "ENCODERS", "ClassifierConfig", "ClassifierTraining"]
 
@@ -30,19 +25,22 @@ class ClassifierConfig(Record):
     (P3). `combine` is what attention and decoder read: h, [h; e] or h + e.
     """
 
-    width: int = 300  # of embeddings and hidden states, d
-    encoder: str = "bilstm"  # or transformer
-    layers: int = 1
-    heads: int = 1  # of a transformer
-    attention: str = (
-        "additive"  # v·tanh(W h + b) with W [d/2, d] (no bias behind v), or dot: ⟨q, h⟩ / √d
+    encoder: str = setting("bilstm", "bilstm or transformer.")
+    # additive: v·tanh(W h + b) with W [d/2, d] (no bias behind v); dot: ⟨q, h⟩ / √d
+    attention: str = setting("additive", "additive or dot.")
+    normalizer: str = setting(
+        "softmax", "softmax, sparsemax, sparsegen(lam=0.6) or entmax(alpha=1.5)."
     )
-    query_std: float | None = (
-        1.0  # dot: q ~ N(0, query_std²); None: torch's own, with which α stays uniform (P3 C)
+    combine: str = setting("none", "What is attended to: none (hidden states), concat or residual.")
+    # d; where word vectors are read, it follows from them
+    width: int = setting(
+        300, "Of embeddings and hidden states; default: the vectors', or 300.", derived=True
     )
-    normalizer: str = "softmax"  # or sparsemax, sparsegen(lam=…), entmax(alpha=…)
-    combine: str = "none"  # or concat, residual
-    dropout: float = 0.0  # of embeddings and of what the decoder reads, in training
+    layers: int = setting(1, "Of the encoder.")
+    heads: int = setting(1, "Of a transformer.")
+    dropout: float = setting(0.0, "Of embeddings and of what is decoded.")  # in training
+    # dot: q ~ N(0, query_std²); None: torch's own, with which α stays uniform (P3 C)
+    query_std: float | None = 1.0
     longest: int = 512  # tokens of a text; a transformer has as many positions
 
     def validate(self) -> None:
@@ -72,7 +70,7 @@ class ClassifierConfig(Record):
         return 2 * self.width if self.combine == "concat" else self.width
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> ClassifierConfig:
+    def from_settings(cls, settings: Mapping[str, object]) -> ClassifierConfig:
         """The config of these settings; a name that it does not know is refused."""
         return dataclass_from_settings(cls, settings, "An attention classifier")
 
@@ -81,34 +79,41 @@ class ClassifierConfig(Record):
 class ClassifierTraining(Record):
     """How a classifier is trained; defaults are P3's, where it says so."""
 
-    embeddings: str = "random"  # random, a file (or folder) of GloVe vectors, or a pretrained encoder such as minilm
-    freeze: bool | None = (
-        None  # embeddings stay as they are; None: where they were read, and with mlm
+    embeddings: str = setting(
+        "random", "random, a GloVe file, or a pretrained encoder such as minilm."
     )
-    tying: float = 0.0  # δ
-    mlm: float = 0.0  # η
+    freeze: bool | None = setting(
+        None,
+        "Embeddings stay as they are; default: where they were read.",  # and with mlm
+        option="--freeze/--tune",
+    )
+    tying: float = setting(0.0, "δ: hidden states are kept near the embeddings.")
+    mlm: float = setting(0.0, "η: hidden states must tell their words.")
     mlm_share: float = 0.15  # of the tokens that mlm asks about
-    lr: float = 1e-3
+    lr: float = setting(1e-3, "Rate of training.")
     attention_lr: float = 1.0  # of the attention's parameters, as a factor
     weight_decay: float = 1e-5
     clip: float = 5.0  # largest norm of the gradient
-    batch: int = 32
-    epochs: int = 20  # at most
-    patience: int = 4  # epochs without a better F1 of the development part
-    least: int = 1  # how often a word stands in the training texts to have a vector
+    batch: int = setting(32, "Texts in a batch.")
+    epochs: int = setting(20, "At most so many.")
+    patience: int = setting(4, "Epochs without a better F1 after which it stops.")
+    least: int = setting(1, "How often a word stands in the training texts to have a vector.")
     held_out: float = (
         0.1  # share of the training part that is held out where there is no development part
     )
-    longest: int | None = None  # tokens of a text at most; longer ones are cut
+    longest: int | None = setting(None, "Tokens of a text; longer ones are cut.")
 
     def validate(self) -> None:
-        for name in ("batch", "epochs", "patience", "least"):
-            check_integer(name, getattr(self, name), 1)
-        for name in ("tying", "mlm", "weight_decay", "clip"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} is a number from 0 up, not {getattr(self, name)}.")
-        for name in ("lr", "attention_lr"):
-            check_in_range(name, getattr(self, name), 0)
+        check_integer("batch", self.batch, 1)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("patience", self.patience, 1)
+        check_integer("least", self.least, 1)
+        check_not_negative("tying", self.tying)
+        check_not_negative("mlm", self.mlm)
+        check_not_negative("weight_decay", self.weight_decay)
+        check_not_negative("clip", self.clip)
+        check_in_range("lr", self.lr, 0)
+        check_in_range("attention_lr", self.attention_lr, 0)
         check_in_range("mlm_share", self.mlm_share, 0, 1)
         check_in_range("held_out", self.held_out, 0, 0.9)
         if self.mlm and self.freeze is False:
@@ -124,6 +129,6 @@ class ClassifierTraining(Record):
         return self.embeddings != "random" or bool(self.mlm)
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> ClassifierTraining:
+    def from_settings(cls, settings: Mapping[str, object]) -> ClassifierTraining:
         """The training of these settings; a name that it does not know is refused."""
         return dataclass_from_settings(cls, settings, "A training")

@@ -9,21 +9,21 @@ from torch.nn import functional
 
 from raison.attention_models.module import AttentionClassifier
 from raison.attention_models.report import ClassifierScores
-from raison.training.class_data import Line, padded
-from raison.training.f1 import f1_of
+from raison.training.f1 import f1_of_classes
+from raison.training.labelled_lines import LabelledLine, padded_lines
 
 __all__ = ["evaluate_classifier"]
 
 
 @torch.inference_mode()
 def evaluate_classifier(
-    model: AttentionClassifier, lines: Sequence[Line], batch: int = 256
+    model: AttentionClassifier, lines: Sequence[LabelledLine], batch: int = 256
 ) -> ClassifierScores:
     """Loss, accuracy and F1 (of the second class where there are two, else the mean over classes)."""
     by_length = sorted(lines, key=len)
     predictions, labels, losses = [], [], []
     for start in range(0, len(by_length), batch):
-        ids, present, wanted = padded(by_length[start : start + batch], device=model.device)
+        ids, present, wanted = padded_lines(by_length[start : start + batch], device=model.device)
         logits = model(ids, attention_mask=present).logits
         losses.append(functional.cross_entropy(logits, wanted, reduction="none"))
         predictions.append(logits.argmax(-1))
@@ -34,5 +34,5 @@ def evaluate_classifier(
     return ClassifierScores(
         loss=float(torch.cat(losses).mean()),
         accuracy=float((predicted == true).mean()),
-        f1=f1_of(predicted, true, model.num_labels),
+        f1=f1_of_classes(predicted, true, model.num_labels),
     )

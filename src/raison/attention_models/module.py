@@ -46,7 +46,9 @@ class StoredClassifierConfig(PretrainedConfig):
         config = ClassifierConfig.from_settings(classifier or {})
         self.classifier = config.to_dict()
         self.vocab_size = vocab_size
-        self.special_ids = [0, 2, 3] if special_ids is None else special_ids
+        if special_ids is None:
+            special_ids = [0, 2, 3]
+        self.special_ids = special_ids
         self.hidden_size = config.width
         self.num_attention_heads = config.heads
         self.max_position_embeddings = config.longest
@@ -72,13 +74,14 @@ class BiLSTM(nn.Module):
 
     def __init__(self, config: ClassifierConfig):
         super().__init__()
+        between_layers = config.dropout if config.layers > 1 else 0.0
         self.lstm = nn.LSTM(
             config.width,
             config.width // 2,
             config.layers,
             batch_first=True,
             bidirectional=True,
-            dropout=config.dropout if config.layers > 1 else 0.0,
+            dropout=between_layers,
         )
 
     def forward(
@@ -159,7 +162,11 @@ class AttentionClassifier(PreTrainedModel):
         self.settings = own
         self.num_labels = int(config.num_labels or 2)
         self.words = nn.Embedding(config.vocab_size, own.width, padding_idx=config.pad_token_id)
-        self.encoder = BiLSTM(own) if own.encoder == "bilstm" else Transformer(own)
+        self.encoder: nn.Module
+        if own.encoder == "bilstm":
+            self.encoder = BiLSTM(own)
+        else:
+            self.encoder = Transformer(own)
         self.scorer: nn.Module
         if own.attention == "additive":
             self.scorer = AdditiveScorer(own.read_width)
@@ -188,14 +195,13 @@ class AttentionClassifier(PreTrainedModel):
         attention_mask: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
         weights: torch.Tensor | None = None,
-        **kwargs: Any,
+        output_hidden_states: bool = False,
+        **kwargs: object,
     ) -> ClassifierOutput:
         """`weights` [b t] replace the model's own attention (of padding and special tokens they are 0 all the same)."""
-        present = (
-            torch.ones_like(input_ids, dtype=torch.bool)
-            if attention_mask is None
-            else attention_mask.bool()
-        )
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        present = attention_mask.bool()
         special = torch.isin(
             input_ids, torch.tensor(self.config.special_ids, device=input_ids.device)
         )
@@ -203,11 +209,13 @@ class AttentionClassifier(PreTrainedModel):
 
         embedded = self.words(input_ids)
         states = self.encoder(self.dropout(embedded), present, position_ids)
-        read = self.combined(states, embedded)
+        read = self.combined_states(states, embedded)
 
         scores = self.scorer(read)
-        attention = self.normalizer(scores, real)
-        used = attention if weights is None else weights * real
+        if weights is None:
+            used = self.normalizer(scores, real)
+        else:
+            used = weights * real
         pooled = (used[:, None, :] @ read)[:, 0]  # [b d']
         return ClassifierOutput(
             logits=self.decoder(self.dropout(pooled)),
@@ -217,10 +225,10 @@ class AttentionClassifier(PreTrainedModel):
             states=states,
             read=read,
             real=real,
-            hidden_states=(embedded, read) if kwargs.get("output_hidden_states") else None,
+            hidden_states=(embedded, read) if output_hidden_states else None,
         )
 
-    def combined(self, states: torch.Tensor, embedded: torch.Tensor) -> torch.Tensor:
+    def combined_states(self, states: torch.Tensor, embedded: torch.Tensor) -> torch.Tensor:
         """[b t d'] what attention and decoder read."""
         if self.settings.combine == "concat":
             return torch.cat([states, embedded], -1)

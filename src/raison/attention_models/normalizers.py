@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar, cast
 
 import torch
 
 from raison.core.errors import InputError, MissingExtra
+from raison.core.parameters import changed_parameters
 from raison.core.registry import Registry
 from raison.core.spec import Spec
 
@@ -23,9 +24,8 @@ normalizers: Registry[type[Normalizer]] = Registry(
     "normalizer", "raison.attention_models", listed=False
 )
 N = TypeVar("N", bound="type[Normalizer]")
-HIDDEN = (
-    -1e9
-)  # the score of a token that may not count; finite, since sorting and cumulative sums meet it
+# the score of a token that may not count; finite, since sorting and cumulative sums meet it
+HIDDEN = -1e9
 
 
 def normalizer(name: str) -> Callable[[N], N]:
@@ -48,9 +48,9 @@ class Normalizer(ABC):
     def __call__(self, scores: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
         # a row with nothing real is weighed as if all were, and gets nothing: bisection would compute 0 / 0
         weighed = real | ~real.any(-1, keepdim=True)
-        wide_scores = (
-            scores.float() if scores.dtype == torch.float16 else scores
-        )  # float16 can't hold HIDDEN
+        wide_scores = scores
+        if scores.dtype == torch.float16:  # can't hold HIDDEN
+            wide_scores = scores.float()
         weights = self.weigh(wide_scores.masked_fill(~weighed, HIDDEN))
         return weights.to(scores.dtype) * real
 
@@ -60,12 +60,7 @@ class Normalizer(ABC):
 
     def spec(self) -> Spec:
         """The spec that makes this normalizer again; parameters that are at their defaults are left out."""
-        changed = {}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value != item.default:
-                changed[item.name] = value
-        return Spec(self.name, changed)
+        return Spec(self.name, changed_parameters(self))
 
 
 def sparsemax(scores: torch.Tensor) -> torch.Tensor:
@@ -122,9 +117,8 @@ class Sparsegen(Normalizer):
             )
 
     def weigh(self, scores: torch.Tensor) -> torch.Tensor:
-        hidden = (
-            scores == HIDDEN
-        )  # stays there: divided by a large 1 − λ it would come near enough to count
+        # stays there: divided by a large 1 − λ it would come near enough to count
+        hidden = scores == HIDDEN
         if (
             self.lam > 0
         ):  # divided by a small one, even the best score might fall as low: it stays at 0

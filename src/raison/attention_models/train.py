@@ -9,10 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch.nn import functional
+from transformers import PreTrainedTokenizerBase
 
 from raison.attention_models.build import new_classifier, word_vectors
 from raison.attention_models.config import ClassifierConfig, ClassifierTraining
@@ -23,24 +23,31 @@ from raison.attention_models.regularizers import mlm_loss, tying_loss
 from raison.attention_models.report import ClassifierReport
 from raison.attention_models.vocabulary import words_tokenizer
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Example
 from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.load import model_on_device
-from raison.training.class_data import (
-    Line,
-    Lines,
-    content_of,
-    data_mark,
-    examples_by_part,
-    labels_of,
-    lines_of,
-    padded,
+from raison.training.data_names import fingerprint_of_data_file, name_of_labelled_data
+from raison.training.early_stopping import BestEpochKeeper
+from raison.training.feed import BatchFeed
+from raison.training.fit import fit
+from raison.training.fit_settings import FitProgress, FitSettings, Measurements
+from raison.training.labelled_lines import (
+    LabelledLine,
+    LabelledLines,
+    padded_lines,
+    read_labelled_lines,
 )
-from raison.training.early_stopping import BEST, Best
-from raison.training.feed import Feed
-from raison.training.fit import CHECKPOINT, Course, Fitted, fit, prepared, saved, writing
-from raison.training.multi_seed import REPORT, RepeatedTraining, repeated
-from raison.training.seeds import generator
+from raison.training.labelled_parts import examples_by_part, labels_of_parts
+from raison.training.multi_seed import REPORT, RepeatedTraining, train_with_seeds
+from raison.training.seeds import seeded_generator
+from raison.training.training_folder import (
+    BEST,
+    CHECKPOINT,
+    prepare_training_folder,
+    write_training_file,
+    writing_trained_model,
+)
 
 __all__ = ["train_classifier"]
 
@@ -48,8 +55,8 @@ VECTORS, CORRUPTED_WORDS = 7, 15  # what randomness is for, so that no two draws
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What one training needs to know, whatever its seed and folder."""
+class ClassifierExperiment:
+    """What the training of a classifier needs to know, whatever its seed and folder."""
 
     data: str | Path | Sequence[Example]
     config: ClassifierConfig
@@ -61,26 +68,28 @@ class Experiment:
     device: str | None
     command: str
 
-    def asked(self) -> dict[str, Any]:
+    def asked(self) -> JsonObject:
         """What makes an experiment what it is, beside its seed."""
         return {
             "config": self.config.to_dict(),
             "training": self.training.to_dict(),
             "limit": self.limit,
-            "content": content_of(self.data),
+            "content": fingerprint_of_data_file(self.data),
         }
 
-    def made(self, report: Mapping[str, Any]) -> bool:
+    def made_report(self, report: Mapping[str, object]) -> bool:
         """Whether a report is of this experiment."""
-        return bool(report["data"] == data_mark(self.data) and report["asked"] == self.asked())
+        return bool(
+            report["data"] == name_of_labelled_data(self.data) and report["asked"] == self.asked()
+        )
 
 
 def train_classifier(
     data: str | Path | Sequence[Example],
     *,
     out: str | Path,
-    config: ClassifierConfig | Mapping[str, Any] | None = None,
-    training: ClassifierTraining | Mapping[str, Any] | None = None,
+    config: ClassifierConfig | Mapping[str, object] | None = None,
+    training: ClassifierTraining | Mapping[str, object] | None = None,
     seed: int = 0,
     runs: int = 1,
     data_dir: str | Path | None = None,
@@ -98,12 +107,15 @@ def train_classifier(
     """
     if not isinstance(training, ClassifierTraining):
         training = ClassifierTraining.from_settings(training or {})
-    width = config.width if isinstance(config, ClassifierConfig) else (config or {}).get("width")
-    if not isinstance(config, ClassifierConfig):
-        config = ClassifierConfig.from_settings(with_provisional_width(config or {}, training))
+    if isinstance(config, ClassifierConfig):
+        width: int | None = config.width
+    else:
+        settings = dict(config or {})
+        config = ClassifierConfig.from_settings(with_provisional_width(settings, training))
+        width = config.width if "width" in settings else None
     normalizer_of(config.normalizer)  # a name or a parameter that is wrong is said at once
     model_on_device(torch.empty(0), device)  # and so is a device that is not there
-    experiment = Experiment(
+    experiment = ClassifierExperiment(
         data=data if isinstance(data, (str, Path)) else list(data),
         config=config,
         training=training,
@@ -115,16 +127,18 @@ def train_classifier(
         command=command,
     )
 
-    def train_one(folder: Path, seed: int) -> dict[str, Any]:
-        return train_run(experiment, folder, seed).to_dict()
+    def train_one(folder: Path, seed: int) -> JsonObject:
+        return train_one_classifier(experiment, folder, seed).to_dict()
 
-    report = repeated(train_one, Path(out), runs, seed, experiment.made)
-    return ClassifierReport.from_dict(report) if runs == 1 else RepeatedTraining.from_dict(report)
+    report = train_with_seeds(train_one, Path(out), runs, seed, experiment.made_report)
+    if runs == 1:
+        return ClassifierReport.from_dict(report)
+    return RepeatedTraining.from_dict(report)
 
 
 def with_provisional_width(
-    config: Mapping[str, Any], training: ClassifierTraining
-) -> dict[str, Any]:
+    config: Mapping[str, object], training: ClassifierTraining
+) -> dict[str, object]:
     """A width that fits, where that of the vectors is not known yet."""
     heads = config.get("heads", 1)
     known = "width" in config or training.embeddings == "random"
@@ -133,9 +147,11 @@ def with_provisional_width(
     return {**config, "width": 2 * heads}
 
 
-def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierReport:
+def train_one_classifier(
+    experiment: ClassifierExperiment, folder: Path, seed: int
+) -> ClassifierReport:
     """One run: a folder with weights, config, vocabulary and training.json."""
-    prepared(folder, REPORT)
+    prepare_training_folder(folder, REPORT)
     training = experiment.training
     asked = experiment.asked()
     parts, left_out = examples_by_part(
@@ -146,11 +162,11 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
         seed=seed,
         skip_broken=experiment.skip_broken,
     )
-    labels = labels_of(parts)
-    tokenizer = words_tokenizer(texts_of(parts["train"]), least=training.least)
+    labels = labels_of_parts(parts)
+    tokenizer = words_tokenizer(texts_with_pairs(parts["train"]), least=training.least)
 
     vectors = word_vectors(
-        training.embeddings, experiment.config.width, tokenizer, generator(seed, VECTORS)
+        training.embeddings, experiment.config.width, tokenizer, seeded_generator(seed, VECTORS)
     )
     size = vectors.vectors.shape[1]
     if experiment.width is not None and size != experiment.width:
@@ -158,10 +174,11 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
             f"{training.embeddings} has vectors of {size} numbers, and the model wants {experiment.width}: leave the "
             f"width away, or set it to {size}."
         )
-    longest = experiment.config.longest if training.longest is None else training.longest
-    config = replace(experiment.config, width=size, longest=longest)
+    config = replace(experiment.config, width=size)
+    if training.longest is not None:
+        config = replace(config, longest=training.longest)
 
-    lines = lines_of(parts, tokenizer, labels, config.longest)
+    lines = read_labelled_lines(parts, tokenizer, labels, config.longest)
     if len(lines.parts["train"]) < training.batch:
         raise InputError(
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {training.batch}: give more "
@@ -173,10 +190,13 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
     model.words.requires_grad_(not training.freezes_embeddings)
     fitted = fit_classifier(model, lines, config, training, folder, seed)
 
+    test = None
+    if "test" in lines.parts:
+        test = evaluate_classifier(model, lines.parts["test"])
     parameters = sum(parameter.numel() for parameter in model.parameters())
     report = ClassifierReport(
         what="classifier",
-        data=data_mark(experiment.data),
+        data=name_of_labelled_data(experiment.data),
         seed=seed,
         asked=asked,
         config=config,
@@ -187,17 +207,17 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> ClassifierRepo
         labels=labels,
         counts={**lines.counts, **left_out, "words": len(tokenizer), "parameters": parameters},
         dev=evaluate_classifier(model, lines.parts["dev"]),
-        test=evaluate_classifier(model, lines.parts["test"]) if "test" in lines.parts else None,
+        test=test,
         epochs_run=len(fitted.history),
         history=tuple(fitted.history),
         cpu_minutes=round(fitted.seconds / 60, 2),
         command=experiment.command,
     )
-    write_run(folder, model, tokenizer, report)
+    write_classifier(folder, model, tokenizer, report)
     return report
 
 
-def texts_of(examples: Sequence[Example]) -> list[str]:
+def texts_with_pairs(examples: Sequence[Example]) -> list[str]:
     """Every text, and the second one of every pair behind its first."""
     texts = []
     for example in examples:
@@ -207,15 +227,18 @@ def texts_of(examples: Sequence[Example]) -> list[str]:
     return texts
 
 
-def write_run(
-    folder: Path, model: AttentionClassifier, tokenizer: Any, report: ClassifierReport
+def write_classifier(
+    folder: Path,
+    model: AttentionClassifier,
+    tokenizer: PreTrainedTokenizerBase,
+    report: ClassifierReport,
 ) -> None:
     """Write weights, config and vocabulary, then the report; checkpoints are not needed any more."""
-    with writing(folder):
+    with writing_trained_model(folder):
         with quiet_transformers():
             model_on_device(model, "cpu").save_pretrained(folder)
             tokenizer.save_pretrained(folder)
-        with saved(folder / REPORT) as half:
+        with write_training_file(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
     for name in (CHECKPOINT, BEST):
         (folder / name).unlink(missing_ok=True)
@@ -223,22 +246,24 @@ def write_run(
 
 def fit_classifier(
     model: AttentionClassifier,
-    lines: Lines,
+    lines: LabelledLines,
     config: ClassifierConfig,
     training: ClassifierTraining,
     folder: Path,
     seed: int,
-) -> Fitted:
+) -> FitProgress:
     """Train to the epoch with the best F1 of the development part; its weights are the model's in the end."""
     epoch = len(lines.parts["train"]) // training.batch  # steps
     settings = {**config.to_dict(), **training.to_dict(), "data": lines.content(), "seed": seed}
-    best = Best(folder, settings, "f1", training.patience)
+    best = BestEpochKeeper(folder, settings, "f1", training.patience)
 
-    def look() -> dict[str, Any]:
+    def look() -> Measurements:
         return evaluate_classifier(model, lines.parts["dev"]).to_dict()
 
-    def loss(_: torch.nn.Module, batch: Sequence[Line], part: int) -> torch.Tensor:
-        return batch_loss(model, batch, training, generator(seed, part, CORRUPTED_WORDS))
+    def loss(_: torch.nn.Module, batch: Sequence[LabelledLine], part: int) -> torch.Tensor:
+        return classifier_loss(
+            model, batch, training, seeded_generator(seed, part, CORRUPTED_WORDS)
+        )
 
     attention = {id(parameter) for parameter in model.scorer.parameters()}
     moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -249,7 +274,7 @@ def fit_classifier(
             "peak": training.lr * training.attention_lr,
         },
     ]
-    course = Course(
+    course = FitSettings(
         out=folder,
         steps=training.epochs * epoch,
         settings=settings,
@@ -260,20 +285,20 @@ def fit_classifier(
         decay=training.weight_decay,
         every=epoch,
     )
-    feed = Feed(lines.parts["train"], training.batch, seed)
+    feed = BatchFeed(lines.parts["train"], training.batch, seed)
     fitted = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
     best.restore(model)
     return fitted
 
 
-def batch_loss(
+def classifier_loss(
     model: AttentionClassifier,
-    lines: Sequence[Line],
+    lines: Sequence[LabelledLine],
     training: ClassifierTraining,
     random: torch.Generator,
 ) -> torch.Tensor:
     """The loss of a batch: cross entropy, and what keeps states near their words."""
-    ids, present, labels = padded(lines, device=model.device)
+    ids, present, labels = padded_lines(lines, device=model.device)
     output = model(ids, attention_mask=present)
     loss = functional.cross_entropy(output.logits, labels)
     if training.tying:

@@ -17,13 +17,13 @@ __all__ = ["glove_vectors", "pretrained_vectors", "random_vectors"]
 
 PADDING = SPECIAL.index("[PAD]")
 # how a pretrained tokenizer calls what stands for the special words here
-SPECIAL_IDS = dict(
-    zip(
-        SPECIAL,
-        ("pad_token_id", "unk_token_id", "cls_token_id", "sep_token_id", "mask_token_id"),
-        strict=True,
-    )
-)
+SPECIAL_IDS = {
+    "[PAD]": "pad_token_id",
+    "[UNK]": "unk_token_id",
+    "[CLS]": "cls_token_id",
+    "[SEP]": "sep_token_id",
+    "[MASK]": "mask_token_id",
+}
 
 
 def random_vectors(count: int, width: int, generator: torch.Generator) -> torch.Tensor:
@@ -42,11 +42,10 @@ def glove_vectors(
     """[v, d] vectors of a GloVe file (a word and its numbers in each line, or a folder with glove.npy and words.txt),
     and how many words it has; the others are drawn with the spread of the file's."""
     words = vocabulary_of(tokenizer)
-    known = (
-        read_folder(path, set(words))
-        if path.is_dir()
-        else read_wanted_vectors(path, set(words), width)
-    )
+    if path.is_dir():
+        known = read_vectors_of_folder(path, set(words))
+    else:
+        known = read_vectors_of_file(path, set(words), width)
     if not known:
         raise InputError(
             f"None of the words of the texts is in {path.name}: is it a file of word vectors?"
@@ -71,7 +70,7 @@ def wrong_width(path: Path, size: int, width: int) -> InputError:
     )
 
 
-def read_folder(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
+def read_vectors_of_folder(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
     """The vectors of the wanted words in a folder with glove.npy and words.txt."""
     try:
         words = (path / "words.txt").read_text(encoding="utf-8").split("\n")
@@ -80,14 +79,14 @@ def read_folder(path: Path, wanted: set[str]) -> dict[str, np.ndarray]:
         raise InputError(
             f"{path.name} holds no glove.npy with words.txt: name a GloVe file or such a folder."
         ) from None
-    return {
-        word: np.array(vectors[number])
-        for number, word in enumerate(words[: len(vectors)])
-        if word in wanted
-    }
+    known = {}
+    for number, word in enumerate(words[: len(vectors)]):
+        if word in wanted:
+            known[word] = np.array(vectors[number])
+    return known
 
 
-def read_wanted_vectors(path: Path, wanted: set[str], width: int | None) -> dict[str, np.ndarray]:
+def read_vectors_of_file(path: Path, wanted: set[str], width: int | None) -> dict[str, np.ndarray]:
     """The vectors of the wanted words in a file of lines."""
     if not path.is_file():
         raise InputError(f"There is no file of word vectors {str(path)!r}: check the path.")
@@ -98,7 +97,7 @@ def read_wanted_vectors(path: Path, wanted: set[str], width: int | None) -> dict
             if not line.strip():
                 continue
             # some words of published files hold spaces: numbers are counted from the end
-            word, *values = line.rstrip().rsplit(" ", size) if size else line.rstrip().split(" ")
+            word, *values = line.rstrip().rsplit(" ", size or -1)
             if number == 1 and len(values) == 1:
                 continue  # word2vec's first line: how many, how wide
             size = size or len(values)
@@ -109,11 +108,11 @@ def read_wanted_vectors(path: Path, wanted: set[str], width: int | None) -> dict
                     f"Line {number} of {path.name} has {len(values)} numbers instead of {size}."
                 )
             if word in wanted:
-                known[word] = read_numbers(values, f"Line {number} of {path.name}")
+                known[word] = read_vector(values, f"Line {number} of {path.name}")
     return known
 
 
-def read_numbers(values: list[str], line: str) -> np.ndarray:
+def read_vector(values: list[str], line: str) -> np.ndarray:
     """The numbers of a line; `line` names it in messages."""
     try:
         vector = np.array(values, np.float32)
@@ -131,17 +130,22 @@ def pretrained_vectors(
     table = cast(nn.Embedding, model.get_input_embeddings()).weight.detach().float()
     vectors = []
     for word in vocabulary_of(tokenizer):
-        rows = ids_in(pieces, word)
-        vectors.append(table[rows].mean(0) if rows else torch.zeros(table.shape[1]))
+        rows = piece_ids_of_word(pieces, word)
+        vector = torch.zeros(table.shape[1])
+        if rows:
+            vector = table[rows].mean(0)
+        vectors.append(vector)
     stacked = torch.stack(vectors)
     stacked[PADDING] = 0
     return stacked
 
 
-def ids_in(pieces: PreTrainedTokenizerBase, word: str) -> list[int]:
+def piece_ids_of_word(pieces: PreTrainedTokenizerBase, word: str) -> list[int]:
     """The tokens of a word, or of what stands for a special one; none where a tokenizer has no such token."""
     if word in SPECIAL_IDS:
         special = getattr(pieces, SPECIAL_IDS[word], None)
-        return [] if special is None else [special]
+        if special is None:
+            return []
+        return [special]
     ids: list[int] = pieces(word, add_special_tokens=False)["input_ids"]
     return ids

@@ -29,9 +29,9 @@ app = typer.Typer(
 
 def say(sentence: str) -> None:
     """One sentence on stderr; whatever a label or file name holds, it can't command the terminal."""
-    from raison.show.wording import clean
+    from raison.show.text_formats import clean_text
 
-    print(f"raison: {clean(sentence)}", file=sys.stderr)
+    print(f"raison: {clean_text(sentence)}", file=sys.stderr)
 
 
 def guarded(command: F) -> F:
@@ -113,7 +113,6 @@ def assemble() -> None:
     """Put the commands into the app."""
     from raison.cli import (
         audit,
-        classifier,
         compatibility,
         evaluate,
         explain,
@@ -121,12 +120,13 @@ def assemble() -> None:
         idf,
         ls,
         rationalize,
-        rationalizer,
         reproduce,
         run,
         serve,
         show,
-        train,
+        train_classifier,
+        train_compatibility,
+        train_rationalizer,
     )
 
     if not app.registered_commands:
@@ -150,9 +150,9 @@ def assemble() -> None:
             store.command(verb.__name__)(guarded(verb))
         app.add_typer(store, name="store", help="Look into the results of a run.")
         training = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-        training.command("compatibility")(guarded(train.compatibility))
-        training.command("classifier")(guarded(classifier.classifier))
-        training.command("rationalizer")(guarded(rationalizer.rationalizer))
+        training.command("compatibility")(guarded(train_compatibility.train_compatibility_command))
+        training.command("classifier")(guarded(train_classifier.train_classifier_command))
+        training.command("rationalizer")(guarded(train_rationalizer.train_rationalizer_command))
         app.add_typer(training, name="train", help="Train models that can be explained better.")
 
 

@@ -96,7 +96,7 @@ def audit(
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.audit.run import audit as audited
+        from raison.studies.audit.run_audit import audit as audited
 
         wait(f"opening {model}")
         loaded: Any = load(
@@ -116,7 +116,7 @@ def audit(
     if json:
         print(found.to_json())
         return
-    from raison.show.terminal.audit import render_audit
-    from raison.show.terminal.style import screen
+    from raison.show.terminal.audit import print_audit
+    from raison.show.terminal.style import terminal_console
 
-    render_audit(found, screen(highlight=False))
+    print_audit(found, terminal_console(highlight=False))

@@ -62,21 +62,23 @@ def compatibility(
             raise InputError(f"--{name} is a whole number from {least} up, not {value}.")
     check_outputs([figure], force=force, inputs=[model, *files_of_data(data, data_dir)])
     if figure is not None:
-        from raison.show.figure.savefig import check_ending
+        from raison.show.figure.savefig import check_picture_ending
 
-        check_ending(figure)
+        check_picture_ending(figure)
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.models.load import load
-        from raison.studies.compatibility import check_compatibility
-        from raison.studies.context_blocks import read_texts
+        from raison.studies.check_compatibility import check_compatibility
+        from raison.studies.context_blocks import read_block_texts
 
         wait(f"opening {model}")
         loaded: Any = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
-        texts = read_texts(loaded, data, split=split, limit=limit, folder=data_dir, length=length)
+        texts = read_block_texts(
+            loaded, data, split=split, limit=limit, folder=data_dir, length=length
+        )
         wait(f"asking {loaded.name} about parts of contexts")
         found = check_compatibility(
             loaded,
@@ -90,10 +92,10 @@ def compatibility(
     if json:
         print(found.to_json())
     else:
-        from raison.show.terminal.compatibility import render_compatibility
-        from raison.show.terminal.style import screen
+        from raison.show.terminal.compatibility import print_compatibility
+        from raison.show.terminal.style import terminal_console
 
-        render_compatibility(found, screen(highlight=False))
+        print_compatibility(found, terminal_console(highlight=False))
     if figure is not None:
         from raison.show.figure.compatibility import draw_compatibility
 

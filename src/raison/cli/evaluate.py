@@ -114,7 +114,7 @@ def evaluate(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies import evaluate as study
+        from raison.studies import evaluate_methods as study
         from raison.studies.method_lists import method_list, metric_list
 
         chosen = (
@@ -165,8 +165,8 @@ def compare(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies import compare as testing
-        from raison.studies import evaluate as study
+        from raison.studies import compare_methods as testing
+        from raison.studies import evaluate_methods as study
         from raison.studies.method_lists import method_list, metric_list
 
         chosen = method_list([one, other])
@@ -183,14 +183,13 @@ def compare(
 
         print(writer.dumps([vars(each) for each in verdicts], ensure_ascii=False))
         return
-    from raison.show.paired_tests import render_verdicts
-    from raison.show.terminal.scoreboard import render_evaluation
-    from raison.show.terminal.style import screen
+    from raison.show.terminal.evaluation import print_evaluation, print_paired_tests
+    from raison.show.terminal.style import terminal_console
 
-    console = screen(highlight=False)
-    render_evaluation(result, console)
+    console = terminal_console(highlight=False)
+    print_evaluation(result, console)
     console.print()
-    render_verdicts(verdicts, console)
+    print_paired_tests(verdicts, console)
 
 
 def check_forms(files: list[Path]) -> None:
@@ -209,19 +208,19 @@ def check_limit(limit: int | None) -> None:
 
 def publish(result: Any, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
+    from raison.show.evaluation_tables import evaluation_as_csv, evaluation_as_markdown
     from raison.show.html.evaluation import evaluation_page
-    from raison.show.scoreboard_files import markdown, spreadsheet
-    from raison.show.terminal.scoreboard import render_evaluation
-    from raison.show.terminal.style import screen
+    from raison.show.terminal.evaluation import print_evaluation
+    from raison.show.terminal.style import terminal_console
 
     if json:
         print(result.to_json())
     else:
-        render_evaluation(result, screen(highlight=False))
+        print_evaluation(result, terminal_console(highlight=False))
     sys.stdout.flush()
     writers = {
-        ".md": markdown,
-        ".csv": spreadsheet,
+        ".md": evaluation_as_markdown,
+        ".csv": evaluation_as_csv,
         ".json": lambda r: r.to_json() + "\n",
         ".html": evaluation_page,
     }

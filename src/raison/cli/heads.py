@@ -134,7 +134,7 @@ def heads(
             wait(f"reading {data.name}")
             sentences = read_sentences(data, parse=parse, parser=parser, limit=limit or None)
             from raison.models.load import load
-            from raison.studies.heads import head_statistics
+            from raison.studies.head_statistics import head_statistics
 
             wait(f"opening {model}")
             loaded = load(
@@ -184,13 +184,13 @@ def draw_selection(
     selection: HeadSelection, *, on_screen: bool, figure: Path | None, positions: Path | None
 ) -> None:
     """Print tables, and draw the pictures that were asked for."""
-    from raison.show.figure.head_positions import draw_positions
+    from raison.show.figure.head_positions import draw_head_positions
     from raison.show.figure.heads import draw_heads
-    from raison.show.terminal.heads import render_heads
+    from raison.show.terminal.heads import print_heads
 
     if on_screen:
-        render_heads(selection)
+        print_heads(selection)
     if figure is not None:
         draw_heads(selection, figure)
     if positions is not None:
-        draw_positions(selection, positions)
+        draw_head_positions(selection, positions)

@@ -40,7 +40,7 @@ def idf(
     if words is not None and words < 1:
         raise InputError(f"The number of words is a whole number from 1 up, not {words}.")
     texts = texts_of(data)
-    from raison.studies.idf import fit_idf
+    from raison.studies.document_frequencies import fit_idf
 
     table = fit_idf(texts, largest=words, corpus=corpus or data.name)
     table.save(out)

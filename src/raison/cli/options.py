@@ -141,13 +141,8 @@ TrainedFolder = Annotated[
     Path,
     typer.Option("--out", help="Folder to write; the same command goes on there after a stop."),
 ]
-BatchOfTexts = Annotated[int, typer.Option("--batch", help="Texts in a batch.")]
-Epochs = Annotated[int, typer.Option("--epochs", help="At most so many.")]
 Seeds = Annotated[int, typer.Option("--runs", help="Seeds to train, each in a folder of its own.")]
 LimitOfParts = Annotated[
     Optional[int], typer.Option("--limit", help="Only the first so many texts of each part.")
-]
-Bfloat16 = Annotated[
-    bool, typer.Option("--bfloat16", help="Compute in bfloat16: faster on CPUs that have it.")
 ]
 HalfAdapter = Annotated[bool, typer.Option("--half", help="Write the adapter in float16.")]

@@ -56,8 +56,8 @@ def reproduce(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.studies.reproduce import page as pages
-        from raison.studies.reproduce import run as study
+        from raison.studies.reproduce import reproduction_page as pages
+        from raison.studies.reproduce import run_suite as study
         from raison.studies.reproduce.suite import suites
 
         if name is None:
@@ -72,10 +72,10 @@ def reproduce(
         words = ["raison reproduce", suite.name, *(f"--model {key}=FOLDER" for key in models)]
         command = " ".join(words + ([f"--limit {limit}"] if limit else []))
         pictures = {} if page is None else drawn(page, suite, outcomes)
-        written = pages.section(suite, outcomes, command, pictures)
+        written = pages.suite_section(suite, outcomes, command, pictures)
     print(written)
     if page is not None:
-        text = pages.page_with(page, suite, written)
+        text = pages.page_with_section(page, suite, written)
         with replacing(page) as half:
             half.write_text(text, encoding="utf-8")
 
@@ -85,15 +85,15 @@ def check_places(
 ) -> None:
     """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
     being asked; of other pages and pictures there is no telling whose they are."""
-    from raison.studies.reproduce.page import read_page
     from raison.studies.reproduce.part_store import PART
+    from raison.studies.reproduce.reproduction_page import read_reproduction_page
     from raison.studies.reproduce.suite import suites
 
     if keep is not None:
         check_folder(keep, lambda file: PART.fullmatch(file) is not None, "parts of reproductions")
     if page is None:
         return
-    known = set(read_page(page).sections) if page.is_file() else set()
+    known = set(read_reproduction_page(page).sections) if page.is_file() else set()
     check_outputs([page], force=force or known <= set(suites()), inputs=inputs)
     pictures = sorted((page.parent / "figures").glob(f"{name}[-.]*svg"))
     check_outputs(pictures, force=force or name in known, inputs=inputs)

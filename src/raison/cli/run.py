@@ -84,7 +84,7 @@ def run(
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
     """Explain a corpus: killed at any moment, it goes on with --resume and gives the same bytes."""
-    from raison.runs.spec import Means, read_spec
+    from raison.runs.run_spec import Means, read_run_spec
 
     given: dict[str, Any] = dict(
         model=model, data=data, methods=tuple(method) if method else None, metrics=tuple(metric) if metric else None,
@@ -94,7 +94,7 @@ def run(
     given = {name: value for name, value in given.items() if value is not None}
     if not out:
         raise InputError("A run needs a folder: name one with --out.")
-    wanted = None if spec is None else read_spec(spec, **given)
+    wanted = None if spec is None else read_run_spec(spec, **given)
     if wanted is None and not resume:
         wanted = spec_of_flags(given)
     folder = None if data_dir is None else str(data_dir)
@@ -106,15 +106,19 @@ def run(
 
     with waiting("loading the libraries") as wait:
         from raison.runs.driver import run as start
-        from raison.runs.spec import with_changes
+        from raison.runs.run_spec import spec_with_changes
         from raison.runs.storage import place_of
-        from raison.runs.store import spec_of
+        from raison.runs.store import spec_of_run
 
         if (
             wanted is None and given
         ):  # with --resume: the spec of the run, with what is given otherwise
             known = "spec.json" in place_of(out)
-            wanted = with_changes(spec_of(place_of(out)), given) if known else spec_of_flags(given)
+            wanted = (
+                spec_with_changes(spec_of_run(place_of(out)), given)
+                if known
+                else spec_of_flags(given)
+            )
         wait(f"running {out}")
         ended = start(out, wanted, means, resume=resume, retry=retry)
     for notice in ended.notices:
@@ -123,7 +127,7 @@ def run(
     print(
         f"{ended.texts_done} of {ended.texts} texts are explained{failed}: {out}", file=sys.stderr
     )
-    if ended.failed and ended.failed == ended.texts_done * len(spec_of(place_of(out)).methods):
+    if ended.failed and ended.failed == ended.texts_done * len(spec_of_run(place_of(out)).methods):
         raise InputError(
             "Every text failed: `raison store query` tells why (select id, failed from explanations)."
         )
@@ -131,7 +135,7 @@ def run(
 
 def spec_of_flags(given: dict[str, Any]) -> Any:
     """The spec of a run without a file."""
-    from raison.runs.spec import RunSpec
+    from raison.runs.run_spec import RunSpec
 
     flags = {
         "model": "-m MODEL (raison ls models, a folder or a hub name)",
@@ -147,10 +151,10 @@ def spec_of_flags(given: dict[str, Any]) -> Any:
 
 def status(where: Where, json: options.OneJson = False) -> None:
     """Say how far a run is."""
-    from raison.runs.status import status_of
+    from raison.runs.status import status_of_run
     from raison.runs.storage import place_of
 
-    told = status_of(place_of(where)).to_json()
+    told = status_of_run(place_of(where)).to_json()
     if json:
         import json as writer
 
@@ -180,7 +184,7 @@ def report(
     from raison.cli.progress import waiting
 
     with waiting("reading the run"):
-        from raison.runs.report import report as made
+        from raison.runs.run_report import evaluation_of_run as made
         from raison.runs.storage import place_of
 
         found = made(place_of(where))
@@ -190,7 +194,7 @@ def report(
 def verify(where: Where) -> None:
     """Read every byte of a run: checksums, counts and keys."""
     from raison.runs.storage import place_of
-    from raison.runs.verify import verify as looked
+    from raison.runs.verify import verify_run as looked
 
     found = looked(place_of(where))
     for each in found.damage:
@@ -203,14 +207,14 @@ def verify(where: Where) -> None:
 
 def repair(where: Where) -> None:
     """Put damaged files aside, so that --resume makes their shards again."""
-    from raison.runs.lock import owned
-    from raison.runs.maintenance import repair as mended
+    from raison.runs.maintenance import repair_run as mended
+    from raison.runs.run_lock import driver_lock
     from raison.runs.storage import place_of
-    from raison.runs.store import spec_of
+    from raison.runs.store import spec_of_run
 
     place = place_of(where)
-    spec_of(place)  # a mistyped name is no run
-    with owned(place):
+    spec_of_run(place)  # a mistyped name is no run
+    with driver_lock(place):
         said = mended(place)
     for sentence in said or ["Nothing is damaged."]:
         print(sentence)
@@ -218,14 +222,14 @@ def repair(where: Where) -> None:
 
 def compact(where: Where) -> None:
     """Put many shards into few files."""
-    from raison.runs.lock import owned
-    from raison.runs.maintenance import compact as packed
+    from raison.runs.maintenance import compact_shards as packed
+    from raison.runs.run_lock import driver_lock
     from raison.runs.storage import place_of
-    from raison.runs.store import spec_of
+    from raison.runs.store import spec_of_run
 
     place = place_of(where)
-    spec_of(place)  # a mistyped name is no run
-    with owned(place):
+    spec_of_run(place)  # a mistyped name is no run
+    with driver_lock(place):
         before, after = packed(place)
     print(f"{before} files became {after}")
 
@@ -238,8 +242,8 @@ def export(
 ) -> None:
     """Write all explanations of a run as one table."""
     from raison.core.outputs import check_outputs
-    from raison.runs.export import check_dataset
-    from raison.runs.export import export as written
+    from raison.runs.export_run import check_dataset
+    from raison.runs.export_run import export_run as written
     from raison.runs.storage import place_of
 
     if form == "parquet":
@@ -260,7 +264,7 @@ def run_files(where: str) -> list[Path]:
 
 def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     """Ask a run in SQL."""
-    from raison.runs.query import query as asked
+    from raison.runs.query import query_run as asked
     from raison.runs.storage import place_of
 
     names, rows = asked(place_of(where), sql)
@@ -273,20 +277,20 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from raison.show.terminal.style import screen
-    from raison.show.wording import clean
+    from raison.show.terminal.style import terminal_console
+    from raison.show.text_formats import clean_text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in names:
-        table.add_column(Text(clean(name)))  # no markup: texts may hold [brackets]
+        table.add_column(Text(clean_text(name)))  # no markup: texts may hold [brackets]
     for row in rows:
         table.add_row(
             *(
-                Text(clean(f"{value:.4f}" if isinstance(value, float) else str(value)))
+                Text(clean_text(f"{value:.4f}" if isinstance(value, float) else str(value)))
                 for value in row
             )
         )
-    screen(highlight=False).print(table)
+    terminal_console(highlight=False).print(table)
 
 
 def apart(names: list[str]) -> list[str]:

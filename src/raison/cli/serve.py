@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import secrets
-import socket
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from raison.cli import options
+from raison.cli.settings_options import Chosen, FieldsOf, with_settings_options
 from raison.core.errors import InputError, MissingExtra
+from raison.web.server_limits import ServerSettings
+
+if TYPE_CHECKING:
+    import socket
 
 DEFAULT_MODELS = ("sentiment", "smollm2")
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
+@with_settings_options
 def serve(
     model: Annotated[
         Optional[list[str]],
@@ -32,49 +37,33 @@ def serve(
         Optional[list[Path]],
         typer.Option("--run", help="A folder of `raison run` to look at; repeat it for several."),
     ] = None,
-    host: Annotated[
-        str, typer.Option(help="The address to listen at; any other than 127.0.0.1 needs a token.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8765,
-    token: Annotated[
-        Optional[str],
-        typer.Option(
-            envvar="RAISON_TOKEN", help="A secret that a client must know; `auto` makes one up."
-        ),
-    ] = None,
-    workers: Annotated[
-        int,
-        typer.Option(
-            help="Requests of one client that are answered at once; another gets one more."
-        ),
-    ] = 2,
-    waiting: Annotated[int, typer.Option(help="Requests that may wait; more get 429.")] = 16,
-    seconds: Annotated[float, typer.Option(help="The longest that one request may take.")] = 300.0,
-    characters: Annotated[int, typer.Option(help="The longest text.")] = 20_000,
+    *,
+    limits: Annotated[Chosen, FieldsOf(ServerSettings)],
 ) -> None:
     """Serve a page on which texts are explained, at http://127.0.0.1:8765."""
+    import secrets
+
     try:
         import uvicorn
 
         from raison.web.server import application
-        from raison.web.timeouts import http_protocol
+        from raison.web.timeouts import http_protocol_with_timeouts
     except ImportError as error:
         raise MissingExtra(error.name or "fastapi", "web", "The page") from None
     from raison import load
     from raison.cli.progress import quiet
     from raison.cli.progress import waiting as wait
     from raison.web.runs import RunFolders
-    from raison.web.settings import Settings
 
-    if host not in ("127.0.0.1", "localhost", "::1") and token is None:
+    if limits.get("token") == "auto":
+        limits["token"] = secrets.token_urlsafe(18)
+    if limits["host"] not in LOCAL_HOSTS and "token" not in limits:
         raise InputError(
-            f"At {host} others can reach the page: give it a secret with --token auto."
+            f"At {limits['host']} others can reach the page: give it a secret with --token auto."
         )
-    secret = secrets.token_urlsafe(18) if token == "auto" else token
-    settings = Settings(
-        host, port, secret, characters=characters, seconds=seconds, workers=workers, waiting=waiting
-    )
-    listening = bound(host, port)
+    settings = ServerSettings(**limits)
+    host, secret = settings.host, settings.token
+    listening = bound_socket(host, settings.port)
     quiet()
     runs = RunFolders(named(run or []))
     models: dict[str, Any] = {}
@@ -91,16 +80,19 @@ def serve(
     typer.echo(
         f"raison is at {address}{f'?token={secret}' if secret else ''}  (Ctrl-C ends it)", err=True
     )
+    http = http_protocol_with_timeouts(settings.patience, settings.connections)
     config = uvicorn.Config(
-        application(models, settings, runs), http=http_protocol(settings.patience, settings.connections), ws="none",
+        application(models, settings, runs), http=http, ws="none",
         log_level="warning", access_log=False, server_header=False, timeout_keep_alive=10, timeout_graceful_shutdown=3,
         proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bound_socket(host: str, port: int) -> socket.socket:
     """A socket at this address, before models are loaded in vain."""
+    import socket
+
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

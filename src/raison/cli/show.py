@@ -12,7 +12,7 @@ from raison.cli import options
 from raison.core.outputs import check_outputs
 
 if TYPE_CHECKING:
-    from raison.show.files import Saved
+    from raison.show.saved_results import SavedResult
 
 Out = Optional[Path]
 
@@ -34,35 +34,35 @@ def show(
 ) -> None:
     """Show a saved result: on the screen, or as a figure for a paper."""
     from raison.core.errors import InputError
-    from raison.show.files import read_saved, write_saved
+    from raison.show.saved_results import read_saved_result, write_saved_result
 
     wanted = {".svg": svg, ".png": png, ".pdf": pdf, ".tex": tex, ".html": html}
     for ending, path in wanted.items():
         if path is not None and path.suffix.lower() != ending:
             raise InputError(f"{str(path)!r} should end in {ending}: name it so.")
     check_outputs(wanted.values(), force=force, inputs=[file])
-    saved = read_saved(file)
+    saved = read_saved_result(file)
     paths = [path for path in wanted.values() if path is not None]
     for path in paths:
-        write_saved(saved, path)
+        write_saved_result(saved, path)
         print(f"wrote {path}", file=sys.stderr)
     if not paths:
         on_screen(saved)
 
 
-def on_screen(saved: Saved) -> None:
+def on_screen(saved: SavedResult) -> None:
     from raison.core.artifact import Artifact
     from raison.core.evaluation import Evaluation
     from raison.show import render_many
-    from raison.show.files import heads_above_thresholds, refuse_malformed
-    from raison.show.terminal.heads import render_heads
-    from raison.show.terminal.scoreboard import render_evaluation
-    from raison.show.terminal.style import screen
+    from raison.show.saved_results import heads_above_usual_thresholds, refuse_malformed_result
+    from raison.show.terminal.evaluation import print_evaluation
+    from raison.show.terminal.heads import print_heads
+    from raison.show.terminal.style import terminal_console
 
-    with refuse_malformed():
+    with refuse_malformed_result():
         if isinstance(saved, Evaluation):
-            render_evaluation(saved, screen())
+            print_evaluation(saved, terminal_console())
         elif isinstance(saved, Artifact):
-            render_heads(heads_above_thresholds(saved))
+            print_heads(heads_above_usual_thresholds(saved))
         else:
             render_many(saved)

@@ -6,6 +6,9 @@ exits, so nobody has to read a traceback to learn that a word was misspelt.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 __all__ = [
     "DataWarning",
     "DownloadError",
@@ -19,6 +22,7 @@ __all__ = [
     "Unsupported",
     "first_line_of",
     "out_of_memory",
+    "suggest_name",
 ]
 
 
@@ -88,3 +92,9 @@ def out_of_memory(error: BaseException) -> bool:
 def first_line_of(error: BaseException) -> str:
     """The first line of an error's message, or its name where it has none."""
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """` Did you mean …?` for a near miss, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""

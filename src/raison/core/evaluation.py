@@ -94,6 +94,13 @@ class Evaluation(Record):
         columns = [column.key for column in self.columns]
         return key in self.curves or key in columns
 
+    def column(self, key: str) -> Column:
+        """The column of this key."""
+        for column in self.columns:
+            if column.key == key:
+                return column
+        raise InputError(f"This evaluation has no {key!r}.")
+
     def cell(self, method: str, key: str) -> Cell:
         """The number of a method in a column."""
         for cell in self.cells:

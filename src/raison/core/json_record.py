@@ -1,6 +1,6 @@
 """Record, the base class of all results: frozen, validated, lossless in JSON, equal by content.
 
-`array_field`, `record_field`, `records_field` and `json_field` say what a field of a record holds.
+`record_field`, `records_field` and `json_field` say what a field of a record holds.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from raison.core.errors import InputError
 
 __all__ = [
     "JsonObject",
     "Record",
-    "array_field",
     "json_field",
     "record_field",
     "records_field",
@@ -28,11 +25,6 @@ __all__ = [
 JsonObject = dict[str, Any]  # an object of JSON, of any shape
 
 R = TypeVar("R", bound="Record")
-
-
-def array_field(dtype: str, *, default: object = MISSING) -> Any:
-    """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
-    return field(default=default, metadata={"dtype": dtype})
 
 
 def record_field(kind: str, *, default: object = MISSING) -> Any:
@@ -158,13 +150,11 @@ class Record:
 
 
 def stored_value(item: Field[object], value: object) -> object:
-    """The value of a field as a record keeps it: lists and arrays become what nobody can change."""
+    """The value of a field as a record keeps it: converted as the field wants it, lists as tuples."""
     if "json" in item.metadata:
         return to_json_value(value)
-    if "dtype" in item.metadata and value is not None:
-        array = np.array(value, dtype=item.metadata["dtype"])
-        array.setflags(write=False)
-        return array
+    if "convert" in item.metadata and value is not None:
+        return item.metadata["convert"](value)
     if isinstance(value, list):
         return tuple(value)
     return value
@@ -183,14 +173,13 @@ def value_from_json(item: Field[object], value: Any) -> object:
     return value
 
 
-def to_json_value(value: object) -> object:
+def to_json_value(value: Any) -> object:
     """A value as JSON has it: arrays and tuples become lists, records become objects."""
     if isinstance(value, Record):
         return value.to_dict()
-    if isinstance(value, np.ndarray):
+    # NumPy is not imported for this: settings are records too, and the command line has to start fast
+    if type(value).__module__.partition(".")[0] == "numpy":
         return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, (list, tuple)):
         return [to_json_value(item) for item in value]
     if isinstance(value, Mapping):

@@ -6,12 +6,10 @@ Methods, metrics and trainings are such dataclasses; their parameters come from 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from raison.core.errors import InputError
-from raison.core.registry import suggest_name
 from raison.core.spec import SpecValue
 
 if TYPE_CHECKING:
@@ -22,10 +20,8 @@ __all__ = [
     "check_choice",
     "check_in_range",
     "check_integer",
-    "dataclass_from_settings",
+    "check_not_negative",
 ]
-
-S = TypeVar("S", bound="DataclassInstance")
 
 
 def check_integer(name: str, value: object, least: int, most: int | None = None) -> None:
@@ -62,6 +58,12 @@ def check_in_range(name: str, value: object, low: float, high: float = math.inf)
     raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
 
 
+def check_not_negative(name: str, value: float) -> None:
+    """Refuse a parameter that is below zero, or no number."""
+    if not value >= 0:
+        raise InputError(f"{name} is a number from 0 up, not {value}.")
+
+
 def changed_parameters(settings: DataclassInstance) -> dict[str, SpecValue]:
     """The parameters of a frozen dataclass that are not at their defaults."""
     changed = {}
@@ -70,25 +72,3 @@ def changed_parameters(settings: DataclassInstance) -> dict[str, SpecValue]:
         if value != item.default:
             changed[item.name] = value
     return changed
-
-
-def dataclass_from_settings(kind: type[S], given: Mapping[str, object], where: str) -> S:
-    """A dataclass from settings by name, as they stand in a file or on a command line.
-
-    A name that it does not have, or one that it needs and is not given, is refused in a sentence.
-    """
-    parameters = fields(kind)
-    known = [item.name for item in parameters]
-    for name in given:
-        if name not in known:
-            hint = suggest_name(name, known)
-            takes = ", ".join(known)
-            raise InputError(f"{where} has no setting {name!r}.{hint} It takes {takes}.")
-    for item in parameters:
-        has_default = item.default is not MISSING or item.default_factory is not MISSING
-        if item.name not in given and not has_default:
-            raise InputError(f'{where} names no {item.name}: add {item.name} = "…".')
-    try:
-        return kind(**given)
-    except TypeError as error:
-        raise InputError(f"{where} can't be used ({error}).") from None

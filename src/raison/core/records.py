@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
+from functools import partial
 from itertools import pairwise
 from string import Formatter
 from typing import Any
@@ -22,7 +23,6 @@ from raison.core.findings import Certificate, Grounding, PredictionSummary, Sear
 from raison.core.json_record import (
     JsonObject,
     Record,
-    array_field,
     json_field,
     record_field,
     records_field,
@@ -40,6 +40,18 @@ __all__ = [
     "Target",
     "Units",
 ]
+
+
+def array_field(dtype: str, *, default: object = MISSING) -> Any:
+    """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
+    return field(default=default, metadata={"convert": partial(read_only_array, dtype=dtype)})
+
+
+def read_only_array(values: object, dtype: str) -> np.ndarray:
+    """A copy of the values that nobody can write to."""
+    copied = np.array(values, dtype=dtype)
+    copied.setflags(write=False)
+    return copied
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ set is one file and no other edit.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import threading
@@ -16,7 +15,7 @@ from dataclasses import fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 
-from raison.core.errors import InputError, UnknownName
+from raison.core.errors import InputError, UnknownName, suggest_name
 from raison.core.spec import Spec, SpecValue
 
 __all__ = [
@@ -44,14 +43,6 @@ class Named(Protocol):
 
 
 C = TypeVar("C", bound=type[Named])
-
-
-def suggest_name(name: str, known: Iterator[str] | list[str]) -> str:
-    """` Did you mean …?` for a near miss, else nothing."""
-    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    if not nearest:
-        return ""
-    return f" Did you mean {nearest[0]!r}?"
 
 
 def place_of_definition(entry: object) -> tuple[str | None, str | None]:

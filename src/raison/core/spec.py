@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import numpy as np
-
 from raison.core.errors import InputError
 
 __all__ = ["Spec", "SpecValue", "index_from_digits"]
@@ -103,7 +101,7 @@ def dotted_name(node: ast.expr) -> str:
 
 def format_value(value: object) -> str:
     """The text that `parse_value` turns into the same value."""
-    if isinstance(value, (np.ndarray, np.generic)):
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
         value = value.tolist()
     if isinstance(value, (tuple, list)):
         inside = ", ".join(map(format_value, value))

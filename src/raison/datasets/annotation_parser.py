@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.datasets.annotations import Annotation, TokenizedText, WrittenSpan
-from raison.datasets.spans import quote_short
+from raison.datasets.character_spans import quote_short
 
 __all__ = ["parse_annotations"]
 

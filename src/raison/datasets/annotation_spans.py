@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from raison.core.errors import InputError
 from raison.core.records import Span
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText
+from raison.datasets.character_spans import spans_of_marks, true_runs
 from raison.datasets.mark_placement import (
     fitting_span,
     spans_of_numbers,
     spans_of_runs,
     spans_of_words,
 )
-from raison.datasets.spans import spans_of_marks, true_runs
 
 __all__ = ["Texts", "spans_of_annotations", "text_of_segment"]
 
@@ -47,7 +47,7 @@ def spans_of_annotations(
     if len(people) == 1:
         return people[0]
 
-    least = votes_needed(vote, len(people))
+    least = votes_needed_for_mark(vote, len(people))
     by_tokens = are_tokens_marked(annotations, meaning)
     chosen: list[Span] = []
     for segment, text in texts.items():
@@ -63,7 +63,7 @@ def spans_of_annotations(
     return tuple(chosen)
 
 
-def votes_needed(vote: str, people: int) -> int:
+def votes_needed_for_mark(vote: str, people: int) -> int:
     """How many must have marked something."""
     if vote == "majority":
         return people // 2 + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from raison.datasets.spans import Places, find_tokens, join_words
+from raison.datasets.character_spans import Places, find_tokens, join_words
 
 __all__ = ["NUMBERS", "VOTES", "Annotation", "NumberMeaning", "TokenizedText", "WrittenSpan"]
 

@@ -14,9 +14,9 @@ from raison.core.parameters import changed_parameters
 from raison.core.records import Example
 from raison.core.registry import datasets, suggest_name
 from raison.core.spec import Spec
+from raison.datasets.dataset_rows import Rows, labels_in_turn
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
-from raison.datasets.rows import Rows, labels_in_turn
 
 __all__ = ["DEVELOPMENT", "Dataset", "dataset", "folder_of", "negative_positive"]
 

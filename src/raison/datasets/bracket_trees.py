@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from raison.core.errors import InputError
-from raison.datasets.spans import join_words
+from raison.datasets.character_spans import join_words
 
 __all__ = ["Node", "Tree", "parse_tree"]
 

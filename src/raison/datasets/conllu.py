@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raison.core.errors import InputError
-from raison.datasets.spans import Places, join_words
+from raison.datasets.character_spans import Places, join_words
 from raison.datasets.text_files import read_good_lines
 
 __all__ = ["NotConllu", "Sentence", "Word", "parse_sentence", "read_conllu", "sentence_blocks"]

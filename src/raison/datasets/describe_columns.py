@@ -10,9 +10,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.datasets.annotation_spans import spans_of_annotations
 from raison.datasets.annotations import Annotation, TokenizedText
+from raison.datasets.character_spans import quote_short
 from raison.datasets.column_mapping import ColumnMapping
 from raison.datasets.nested_columns import RawRecord
-from raison.datasets.spans import quote_short
 
 __all__ = ["MarkedRecord", "describe_columns", "describe_doubt"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.datasets.eraser import DOCUMENTS
-from raison.datasets.rows import Broken
+from raison.datasets.dataset_rows import Broken
+from raison.datasets.eraser_format import DOCUMENTS
 from raison.datasets.text_files import read_lines
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from raison.core.errors import InputError
-from raison.datasets.spans import Places, quote_short
+from raison.datasets.character_spans import Places, quote_short
 
 __all__ = ["sign_patterns", "strip_marks"]
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.datasets.rows import Broken, Row, Rows, filter_rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, filter_rows, map_rows
 from raison.datasets.text_files import read_lines
 
 __all__ = [

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.core.records import Example
+from raison.datasets.dataset_rows import Broken, Row
 from raison.datasets.faults import id_fault
-from raison.datasets.rows import Broken, Row
 
 __all__ = ["ExampleSource", "LoadedData"]
 

@@ -9,7 +9,13 @@ from typing import TypeGuard
 from raison.core.errors import InputError
 from raison.core.records import Span
 from raison.datasets.annotations import TokenizedText, WrittenSpan
-from raison.datasets.spans import Places, checked_span, quote_short, spans_of_marks, true_runs
+from raison.datasets.character_spans import (
+    Places,
+    checked_span,
+    quote_short,
+    spans_of_marks,
+    true_runs,
+)
 
 __all__ = [
     "fitting_span",

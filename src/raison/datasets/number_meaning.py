@@ -89,10 +89,10 @@ def lists_cut_words(lists: Sequence[NumberList]) -> bool:
     for text, numbers in lists:
         for start, end in runs_of_numbers(numbers):
             on_edges.append(is_on_edges(text.text, start, end))
-    return is_minority(on_edges)
+    return are_fewer(on_edges)
 
 
-def is_minority(facts: Sequence[bool]) -> bool:
+def are_fewer(facts: Sequence[bool]) -> bool:
     """Whether fewer than half are true."""
     return sum(facts) < len(facts) / 2
 
@@ -135,5 +135,5 @@ def decide_spans(spans: Sequence[tuple[TokenizedText, WrittenSpan]]) -> Decision
     if only_characters or not differ:
         return Decision("characters")
 
-    unit = "tokens" if is_minority(on_edges) else "characters"
+    unit = "tokens" if are_fewer(on_edges) else "characters"
     return Decision(unit, doubtful=True)

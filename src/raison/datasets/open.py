@@ -10,7 +10,7 @@ from raison.core.errors import InputError
 from raison.core.registry import datasets
 from raison.core.spec import Spec
 from raison.datasets.base import DataFolder, Dataset
-from raison.datasets.hub import open_hub_dataset
+from raison.datasets.hub_datasets import open_hub_dataset
 from raison.datasets.json_files import Json
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.user_files import open_user_file

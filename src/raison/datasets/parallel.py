@@ -15,12 +15,12 @@ from pathlib import Path
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.datasets.rows import Broken, Row, Rows, map_rows
-from raison.datasets.spans import Places, find_tokens
+from raison.datasets.character_spans import Places, find_tokens
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import read_lines
 
 __all__ = [
-    "Links",
+    "WordLinks",
     "aligned_example",
     "parse_alignment",
     "parse_links",
@@ -33,7 +33,7 @@ BETWEEN = "|||"  # between the parts of a line
 
 
 @dataclass(frozen=True)
-class Links:
+class WordLinks:
     """The links between the words of a sentence and those of its translation."""
 
     sure: list[Link] = field(default_factory=list)
@@ -45,11 +45,11 @@ class Links:
             (i, j) for i, j in (*self.sure, *self.possible) if i >= source_size or j >= target_size
         ]
 
-    def without(self, links: Sequence[Link]) -> Links:
+    def without(self, links: Sequence[Link]) -> WordLinks:
         """The links that are none of these."""
         sure = [link for link in self.sure if link not in links]
         possible = [link for link in self.possible if link not in links]
-        return Links(sure, possible)
+        return WordLinks(sure, possible)
 
 
 def zip_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
@@ -78,9 +78,9 @@ def zip_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
         )
 
 
-def parse_links(text: str, base: int) -> Links:
+def parse_links(text: str, base: int) -> WordLinks:
     """Sure and possible links, counted from 0; `base` is the number of the first word in the file."""
-    links = Links()
+    links = WordLinks()
     for piece in text.split():
         match = re.fullmatch(r"([0-9]+)([-p])([0-9]+)", piece)
         if match is None:
@@ -96,7 +96,7 @@ def parse_links(text: str, base: int) -> Links:
     return links
 
 
-def parse_alignment(value: object, base: int) -> Links:
+def parse_alignment(value: object, base: int) -> WordLinks:
     """Links as a file may hold them: Pharaoh's `0-1 2p3`, or a list of pairs of numbers, which are sure."""
     if isinstance(value, str):
         return parse_links(value, base)
@@ -117,7 +117,7 @@ def parse_alignment(value: object, base: int) -> Links:
 def aligned_example(
     source: str,
     target: str,
-    links: Links,
+    links: WordLinks,
     *,
     id: str,
     source_words: Places | None = None,

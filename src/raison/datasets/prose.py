@@ -6,15 +6,15 @@ from pathlib import Path
 
 from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.datasets.rows import Broken, Row, Rows, filter_rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, filter_rows, map_rows
 from raison.datasets.text_files import read_lines
 
-__all__ = ["LEVELS", "read_prose"]
+__all__ = ["LEVELS", "read_plain_text"]
 
 LEVELS = ("line", "passage", "file")
 
 
-def read_prose(path: Path, level: str) -> Rows[Example]:
+def read_plain_text(path: Path, level: str) -> Rows[Example]:
     """Examples of a text file; the id is the line at which one begins."""
     check_choice("level", level, LEVELS)
     if level == "line":

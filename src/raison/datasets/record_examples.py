@@ -13,12 +13,12 @@ from raison.datasets.annotation_parser import parse_annotations
 from raison.datasets.annotation_spans import Texts, spans_of_annotations, text_of_segment
 from raison.datasets.annotations import Annotation, TokenizedText
 from raison.datasets.column_mapping import Cells, ColumnMapping
+from raison.datasets.dataset_rows import Row
 from raison.datasets.faults import SEGMENTS
 from raison.datasets.inline_marks import strip_marks
 from raison.datasets.json_files import Json
 from raison.datasets.nested_columns import RawRecord
 from raison.datasets.parallel import aligned_example, parse_alignment
-from raison.datasets.rows import Row
 
 __all__ = ["MarkedTexts", "example_of_record", "marked_texts_of_record"]
 
@@ -37,10 +37,10 @@ def example_of_record(row: Row[RawRecord], columns: ColumnMapping) -> Example:
     """The example of a record."""
     record = row.value
     cells = columns.cells_of(record, row.file)
-    text, pair = texts_of(cells, columns)
+    text, pair = texts_of_record(cells, columns)
     marked = marked_texts(cells, columns, text=text, pair=pair)
 
-    label = label_of(cells.label, columns, needed=columns.is_label_needed(record))
+    label = label_of_record(cells.label, columns, needed=columns.is_label_needed(record))
     spans = spans_of_annotations(
         marked.annotations,
         marked.texts,
@@ -59,7 +59,7 @@ def example_of_record(row: Row[RawRecord], columns: ColumnMapping) -> Example:
         label=label,
         gold=(*marked.spans, *spans),
         slots=tuple(map(Slot.from_dict, slots)),
-        meta=meta_of(record, columns),
+        meta=meta_of_record(record, columns),
     )
     if cells.alignment is None:
         return example
@@ -69,14 +69,14 @@ def example_of_record(row: Row[RawRecord], columns: ColumnMapping) -> Example:
 def marked_texts_of_record(record: RawRecord, file: str, columns: ColumnMapping) -> MarkedTexts:
     """The texts and the marks of a record."""
     cells = columns.cells_of(record, file, ("text", "pair", "gold"))
-    text, pair = texts_of(cells, columns)
+    text, pair = texts_of_record(cells, columns)
     return marked_texts(cells, columns, text=text, pair=pair)
 
 
 # -- texts -------------------------------------------------------------------------------------------------------
 
 
-def texts_of(cells: Cells, columns: ColumnMapping) -> tuple[str, str | None]:
+def texts_of_record(cells: Cells, columns: ColumnMapping) -> tuple[str, str | None]:
     """The text and the other one of a pair, without the signs around marked words."""
     if cells.text is None:
         raise InputError("it has no text.")
@@ -105,7 +105,7 @@ def plain_text(cell: object, sign: str) -> object:
     return cell
 
 
-def tokenized(cell: object, text: str | None) -> TokenizedText | None:
+def tokenized_text_of_record(cell: object, text: str | None) -> TokenizedText | None:
     """A text with its tokens, of which the cell may have been a list."""
     if text is None:
         return None
@@ -124,7 +124,7 @@ def marked_texts(
     pair: str | None,
 ) -> MarkedTexts:
     """What is marked in the texts, by signs in them or by the gold."""
-    segments = segments_of(columns, has_pair=pair is not None)
+    segments = segments_of_record(columns, has_pair=pair is not None)
     usual = columns.segment or segments[0]
     if columns.task == "qa" and not columns.segment:
         usual = segments[-1]  # the context
@@ -133,7 +133,7 @@ def marked_texts(
     spans: list[Span] = []
     written = ((cells.text, text), (cells.pair, pair))
     for segment, (cell, plain) in zip(segments, written, strict=False):
-        texts[segment] = tokenized(cell, plain)
+        texts[segment] = tokenized_text_of_record(cell, plain)
         spans += inline_spans(cell, segment, columns.marked)
 
     gold = cells.gold
@@ -153,12 +153,12 @@ def marked_texts(
     return MarkedTexts(
         texts,
         usual,
-        annotations=annotations_of(gold, text_of_gold, columns),
+        annotations=annotations_of_record(gold, text_of_gold, columns),
         spans=tuple(spans),
     )
 
 
-def segments_of(columns: ColumnMapping, *, has_pair: bool) -> tuple[str, ...]:
+def segments_of_record(columns: ColumnMapping, *, has_pair: bool) -> tuple[str, ...]:
     """The names of the texts of a record."""
     if columns.task:
         return SEGMENTS[columns.task]
@@ -198,7 +198,9 @@ def leading_blank(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def annotations_of(gold: object, text: TokenizedText, columns: ColumnMapping) -> list[Annotation]:
+def annotations_of_record(
+    gold: object, text: TokenizedText, columns: ColumnMapping
+) -> list[Annotation]:
     """What each annotator has marked: several columns hold one each."""
     if not columns.has_several_gold_columns or not isinstance(gold, list):
         return parse_annotations(gold, text)
@@ -217,12 +219,12 @@ def annotations_of(gold: object, text: TokenizedText, columns: ColumnMapping) ->
 # -- label and meta ----------------------------------------------------------------------------------------------
 
 
-def label_of(value: object, columns: ColumnMapping, *, needed: bool) -> object:
+def label_of_record(value: object, columns: ColumnMapping, *, needed: bool) -> object:
     """The label that a cell names, by its name or its number; of a list, all of them."""
     if isinstance(value, list):
-        if any(map(is_nan, value)):
+        if any(map(is_missing_number, value)):
             raise InputError("one of its labels is no number.")
-        return [label_of(entry, columns, needed=True) for entry in value]
+        return [label_of_record(entry, columns, needed=True) for entry in value]
 
     if value is None or value == "":
         if needed or columns.labels:
@@ -241,12 +243,12 @@ def label_of(value: object, columns: ColumnMapping, *, needed: bool) -> object:
     raise InputError(f"the label {value!r} is none of {known}.")
 
 
-def is_nan(value: object) -> bool:
+def is_missing_number(value: object) -> bool:
     """Whether a value is the number that is none."""
     return isinstance(value, float) and math.isnan(value)
 
 
-def meta_of(record: RawRecord, columns: ColumnMapping) -> Json:
+def meta_of_record(record: RawRecord, columns: ColumnMapping) -> Json:
     """The columns that no field has taken, and what the record calls its meta."""
     used = columns.used_columns()
     meta: Json = {}

@@ -13,9 +13,9 @@ from pathlib import Path
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.records import Example
+from raison.datasets.character_spans import checked_span
+from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row, map_rows
 from raison.datasets.json_files import Json, read_json_text, required_field
-from raison.datasets.rows import Broken, Row, Rows, broken_row, map_rows
-from raison.datasets.spans import checked_span
 
 __all__ = ["read_squad"]
 

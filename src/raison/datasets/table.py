@@ -1,4 +1,4 @@
-"""Tables: CSV with quotes, or plain columns between tabs."""
+"""Tables: CSV with quotes, plain columns between tabs, or Parquet, which pyarrow reads."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from raison.core.errors import InputError
-from raison.datasets.rows import Broken, Row, Rows, map_rows
-from raison.datasets.text_files import read_lines
+from raison.core.errors import InputError, MissingExtra
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
+from raison.datasets.json_files import Json
+from raison.datasets.text_files import open_error, read_lines
 
-__all__ = ["read_columns", "read_csv", "read_numbered_table", "read_table", "unquote"]
+__all__ = [
+    "read_csv",
+    "read_numbered_table",
+    "read_parquet",
+    "read_plain_columns",
+    "read_table_rows",
+    "unquote",
+]
 
 UNKNOWN = "\ufffd"
 LONGEST = 2**24  # characters of one cell; Python's own limit is too short for books
 
 
-def read_columns(
+def read_plain_columns(
     path: Path,
     count: int,
     delimiter: str = "\t",
@@ -109,7 +117,7 @@ def read_csv(
             yield Broken(str(path), start, f"the row has {len(cells)} columns, not {count}")
 
 
-def read_table(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
+def read_table_rows(path: Path, delimiter: str = ",", *, other: str = "") -> Rows[dict[str, str]]:
     """Rows of a table whose first row names the columns; columns without a name at its start are an index.
 
     pandas writes an index in this way, and it is left out.
@@ -196,3 +204,25 @@ def unquote(cell: str) -> str:
     if '"' in inside.replace('""', ""):
         return cell
     return inside.replace('""', '"')
+
+
+def read_parquet(path: Path) -> Rows[Json]:
+    """The rows of a Parquet file; `line` counts them."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MissingExtra("pyarrow", "data", "Reading Parquet files") from None
+
+    number = 0
+    try:
+        with ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=1024):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield Row(str(path), number, record)
+    except ArrowException as error:
+        why = str(error).splitlines()[0]
+        yield Broken(str(path), number + 1, f"it is not Parquet or damaged here ({why})")
+    except OSError as error:
+        raise open_error(path, error) from None

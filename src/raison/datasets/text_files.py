@@ -10,7 +10,7 @@ from typing import IO
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.datasets.rows import Broken, Row, Rows, broken_row
+from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row
 
 __all__ = [
     "Stream",

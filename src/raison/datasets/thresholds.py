@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.datasets.rows import Broken, Row, Rows
+from raison.datasets.dataset_rows import Broken, Row, Rows
 
 __all__ = ["clear_examples", "label_of_score"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.conllu import NotConllu, Sentence, parse_sentence, sentence_blocks
-from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import read_lines
 
 __all__ = ["TAGS", "read_treebank"]

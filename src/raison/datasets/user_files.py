@@ -11,7 +11,8 @@ from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.core.spec import Spec, SpecValue
 from raison.datasets.column_mapping import ColumnMapping
-from raison.datasets.eraser import read_eraser
+from raison.datasets.dataset_rows import Broken, Row, Rows
+from raison.datasets.eraser_format import read_eraser
 from raison.datasets.faults import gold_fault
 from raison.datasets.file_formats import (
     FORMATS,
@@ -26,11 +27,9 @@ from raison.datasets.json_files import read_json_lines, read_json_list
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.nested_columns import RawRecord
 from raison.datasets.parallel import read_parallel_text
-from raison.datasets.parquet import read_parquet
-from raison.datasets.prose import read_prose
-from raison.datasets.rows import Broken, Row, Rows
+from raison.datasets.prose import read_plain_text
 from raison.datasets.squad import read_squad
-from raison.datasets.table import read_numbered_table, read_table
+from raison.datasets.table import read_numbered_table, read_parquet, read_table_rows
 from raison.datasets.treebank import TAGS, read_treebank
 from raison.datasets.user_records import ColumnReport, read_records
 
@@ -71,7 +70,7 @@ class UserFile:
         if self.form == "conllu":
             return read_treebank(self.path)
         if self.form == "txt":
-            return read_prose(self.path, self.settings.level or "line")
+            return read_plain_text(self.path, self.settings.level or "line")
         return read_eraser(
             self.path,
             self.split,
@@ -98,7 +97,7 @@ class UserFile:
                 delimiter,
                 other=other,
             )
-        return read_table(self.path, delimiter, other=other)
+        return read_table_rows(self.path, delimiter, other=other)
 
     def parallel_rows(self) -> Rows[Example]:
         """The examples of a parallel text, with the other files that the spec names."""

@@ -11,11 +11,11 @@ from raison.core import progress
 from raison.core.errors import DataWarning, InputError
 from raison.core.records import Example
 from raison.datasets.column_mapping import ColumnMapping, WrongColumns
+from raison.datasets.dataset_rows import UNEXPECTED, Broken, Row, Rows, map_rows
 from raison.datasets.describe_columns import MarkedRecord, describe_columns, describe_doubt
 from raison.datasets.nested_columns import RawRecord
 from raison.datasets.number_meaning import decide_meaning
 from raison.datasets.record_examples import example_of_record, marked_texts_of_record
-from raison.datasets.rows import UNEXPECTED, Broken, Row, Rows, map_rows
 
 __all__ = ["ColumnReport", "read_records"]
 

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.parameters import check_integer
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import remove_most_important, whole_text
-from raison.metrics.keys import FROM_MINUS_1_TO_1
+from raison.metrics.base import (
+    FROM_MINUS_1_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import remove_most_important, set_of_all_units
 
 __all__ = ["AOPC", "LogOdds"]
 
@@ -24,7 +31,7 @@ def removed_counts(size: int, steps: int) -> np.ndarray:
 def whole_text_and_less(subject: Subject, steps: int) -> np.ndarray:
     """[1 + steps, u] the whole text, then what is left of it after each step."""
     counts = removed_counts(len(subject.units), steps)
-    everything = whole_text(subject)
+    everything = set_of_all_units(subject)
     less = remove_most_important(subject, counts)
     return np.concatenate([everything, less])
 

@@ -1,32 +1,37 @@
-"""What a metric is: parameters that turn one explanation into named numbers.
+"""What a metric is (`Metric`): the keys of its numbers, the kept sets it asks the model about, and the answers it gets.
 
 A metric may ask the model about kept sets of units. It does so as a generator: it yields `KeptSets`, is sent the
 model's `Answers`, and returns its numbers. So whoever evaluates can put the questions of all metrics about all methods
-and texts into one call, and no set is run twice (runner.py).
+and texts into one call, and no set is run twice (metric_runner.py).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from math import inf
+from typing import ClassVar, Literal, TypeVar
+
+import numpy as np
 
 from raison.core.errors import Unsupported
 from raison.core.parameters import changed_parameters
 from raison.core.records import Explanation
 from raison.core.registry import metrics
 from raison.core.spec import Spec
-from raison.metrics.keys import MetricKey, ValueRange
+from raison.metrics.metric_subject import Subject, gold_share, gold_units
 from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
-from raison.metrics.questions import Answers, KeptSets, MetricQuestions
-from raison.metrics.subject import Subject, gold_share, gold_units
 from raison.models.protocol import Model
 
-# with what the file of a metric needs
 __all__ = [
+    "ANY_NUMBER",
+    "FROM_0_TO_1",
+    "FROM_MINUS_1_TO_1",
+    "NOT_NEGATIVE",
     "Answers",
     "AveragedF1",
+    "Direction",
     "KeptSets",
     "Metric",
     "MetricKey",
@@ -42,6 +47,76 @@ __all__ = [
     "gold_units",
     "metric",
 ]
+
+Direction = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class ValueRange:
+    """The smallest and the largest value of a number."""
+
+    low: float = -inf
+    high: float = inf
+
+
+ANY_NUMBER = ValueRange()
+NOT_NEGATIVE = ValueRange(low=0.0)
+FROM_0_TO_1 = ValueRange(0.0, 1.0)
+FROM_MINUS_1_TO_1 = ValueRange(-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """One number of a metric: its name, and how to read it."""
+
+    name: str  # by which `Metric.ask` returns it
+    direction: Direction | None = None  # which values are better; None: neither
+    curve: bool = False  # an array of values instead of one
+    pooled: bool = False  # a `Share` or an `AveragedF1`, which are summed over the corpus
+    range: ValueRange = ANY_NUMBER
+    range_of_probabilities: ValueRange | None = (
+        None  # the same, where the model gives probabilities
+    )
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """True or False for a number with a direction, None for one without."""
+        if self.direction is None:
+            return None
+        return self.direction == "higher"
+
+    def range_for(self, *, probabilities: bool) -> ValueRange:
+        """The range of this number for a model that gives probabilities, or for one that does not."""
+        if probabilities and self.range_of_probabilities is not None:
+            return self.range_of_probabilities
+        return self.range
+
+
+# prob: the target's probability; value: what the scores explain, e.g. its logit
+AskedOutput = Literal["prob", "value"]
+
+
+@dataclass(frozen=True)
+class KeptSets:
+    """A question to the model: what becomes of the target when only these units are there?"""
+
+    units: np.ndarray  # [n u] True = kept
+    output: AskedOutput = "prob"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The model's answers to one question, one for each kept set."""
+
+    value: (
+        np.ndarray
+    )  # [n] probability of the target (of all its tokens), or its value; see `KeptSets.output`
+    log: np.ndarray  # [n] its logarithm, where it is a probability; else the value itself
+    predicted: np.ndarray  # [n m] the best outcome of each token of the target
+
+
+MetricQuestions = Generator[KeptSets, Answers, Numbers]
+
 
 M = TypeVar("M", bound="type[Metric]")
 
@@ -97,7 +172,7 @@ def check_subject(metric: Metric, subject: Subject) -> None:
         raise Unsupported(f"{metric.name} needs {offers}, which {model.name} can't offer.")
     if "probability" in metric.needs and not gives_probabilities(model):
         raise Unsupported(f"{metric.name} compares probabilities, and {model.name} gives none.")
-    if "choice" in metric.needs and not decides(model, subject.explanation):
+    if "choice" in metric.needs and not model_decides(model, subject.explanation):
         raise Unsupported(
             f"{metric.name} waits for another decision, and {model.name} tells one number."
         )
@@ -108,7 +183,7 @@ def gives_probabilities(model: Model | None) -> bool:
     return model is not None and model.probable
 
 
-def decides(model: Model, explanation: Explanation) -> bool:
+def model_decides(model: Model, explanation: Explanation) -> bool:
     """Whether a model decides between outcomes; a regression, or a function with one score, does not."""
     if model.problem == "regression":
         return False

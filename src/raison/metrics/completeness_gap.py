@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import all_and_nothing
-from raison.metrics.keys import FROM_0_TO_1
+from raison.metrics.base import (
+    FROM_0_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import whole_text_and_nothing
 
 __all__ = ["CompletenessGap"]
 
@@ -26,7 +33,7 @@ class CompletenessGap(Metric):
     needs = frozenset({"score"})
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        answers = yield KeptSets(all_and_nothing(subject), "value")
+        answers = yield KeptSets(whole_text_and_nothing(subject), "value")
         whole, nothing = answers.value
         change = whole - nothing
         total = float(subject.scores.sum())

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.parameters import check_integer
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import whole_text
-from raison.metrics.keys import NOT_NEGATIVE
+from raison.metrics.base import (
+    NOT_NEGATIVE,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import set_of_all_units
 
 __all__ = ["Infidelity"]
 
@@ -41,7 +48,7 @@ class Infidelity(Metric):
         generator = subject.generator("infidelity")
         draws = generator.random((self.samples, len(subject.units)))
         removed = draws < 0.5  # [n u]
-        sets = np.concatenate([whole_text(subject), ~removed])
+        sets = np.concatenate([set_of_all_units(subject), ~removed])
         answers = yield KeptSets(sets, "value")
 
         before = answers.value[0]

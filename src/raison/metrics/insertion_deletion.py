@@ -7,14 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.parameters import check_integer
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import (
-    at_even_shares,
+from raison.metrics.base import (
+    FROM_0_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import (
+    curve_at_even_shares,
+    even_counts_of_units,
     keep_most_important,
     remove_most_important,
-    steps_from_none_to_all,
 )
-from raison.metrics.keys import FROM_0_TO_1
 
 __all__ = ["Deletion", "Insertion"]
 
@@ -49,11 +56,11 @@ class Deletion(Metric):
         check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        counts = steps_from_none_to_all(len(subject.units), self.steps)
+        counts = even_counts_of_units(len(subject.units), self.steps)
         answers = yield KeptSets(remove_most_important(subject, counts))
         return {
             "deletion": area_under_curve(counts, answers.value),
-            "deletion_curve": at_even_shares(counts, answers.value, self.steps),
+            "deletion_curve": curve_at_even_shares(counts, answers.value, self.steps),
         }
 
 
@@ -78,9 +85,9 @@ class Insertion(Metric):
         check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        counts = steps_from_none_to_all(len(subject.units), self.steps)
+        counts = even_counts_of_units(len(subject.units), self.steps)
         answers = yield KeptSets(keep_most_important(subject, counts))
         return {
             "insertion": area_under_curve(counts, answers.value),
-            "insertion_curve": at_even_shares(counts, answers.value, self.steps),
+            "insertion_curve": curve_at_even_shares(counts, answers.value, self.steps),
         }

@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.keys import FROM_MINUS_1_TO_1
+from raison.metrics.base import (
+    FROM_MINUS_1_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
 from raison.metrics.rank_correlation import kendall_tau
 from raison.models.protocol import Model
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raison.core.parameters import check_in_range, check_integer
-from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.changed_models import model_and_method
-from raison.metrics.keys import NOT_NEGATIVE
+from raison.metrics.base import NOT_NEGATIVE, Metric, MetricKey, MetricQuestions, Subject, metric
+from raison.metrics.metric_subject import model_and_method
 
 if TYPE_CHECKING:
     import torch

@@ -6,9 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.metrics.base import KeptSets, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.kept_sets import remove_most_important
-from raison.metrics.keys import FROM_0_TO_1
+from raison.metrics.base import (
+    FROM_0_TO_1,
+    KeptSets,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import remove_most_important
 
 __all__ = ["Monotonicity"]
 

@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raison.core.parameters import check_integer
-from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.changed_models import model_and_method
-from raison.metrics.keys import FROM_MINUS_1_TO_1
+from raison.metrics.base import (
+    FROM_MINUS_1_TO_1,
+    Metric,
+    MetricKey,
+    MetricQuestions,
+    Subject,
+    metric,
+)
+from raison.metrics.metric_subject import model_and_method
 from raison.metrics.rank_correlation import spearman
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import numpy as np
 
 from raison.core.parameters import check_integer
 from raison.core.records import Encoding, Target
-from raison.metrics.base import Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.keys import FROM_0_TO_1
+from raison.metrics.base import FROM_0_TO_1, Metric, MetricKey, MetricQuestions, Subject, metric
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
-from raison.training.class_data import Line
+from raison.training.labelled_lines import LabelledLine
 
 __all__ = [
     "batch_inputs",
@@ -24,7 +24,7 @@ SPECIAL = ("cls_token_id", "sep_token_id", "pad_token_id", "bos_token_id", "eos_
 
 
 def batch_inputs(
-    lines: Sequence[Line], pad: int, device: torch.device | None = None
+    lines: Sequence[LabelledLine], pad: int, device: torch.device | None = None
 ) -> dict[str, torch.Tensor]:
     """The model's arguments for a batch."""
     inputs = {
@@ -42,7 +42,7 @@ def padded_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
     return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])
 
 
-def human_marks(lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
+def human_marks(lines: Sequence[LabelledLine]) -> tuple[torch.Tensor, torch.Tensor]:
     """[b t] what people marked, [b] texts where they did, and not only in what was cut off."""
     rows = [line.gold or (False,) * len(line) for line in lines]
     known = [any(line.gold) for line in lines]
@@ -50,8 +50,8 @@ def human_marks(lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def sorted_batches(
-    lines: Sequence[Line], pad: int, size: int = 64, device: torch.device | None = None
-) -> Iterator[tuple[list[Line], dict[str, torch.Tensor]]]:
+    lines: Sequence[LabelledLine], pad: int, size: int = 64, device: torch.device | None = None
+) -> Iterator[tuple[list[LabelledLine], dict[str, torch.Tensor]]]:
     """Batches of texts of like length, with the model's arguments."""
     by_length = sorted(lines, key=len)
     for start in range(0, len(by_length), size):

@@ -23,7 +23,7 @@ from raison.rationalizers.hiding_check import check_hiding
 from raison.rationalizers.homogeneity import Homogeneity, measure_homogeneity, split_of
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.stored_config import StoredRationalizerConfig
-from raison.training.class_data import Line
+from raison.training.labelled_lines import LabelledLine
 
 __all__ = ["build_rationalizer", "max_tokens", "resolve_config", "with_derived_settings"]
 
@@ -33,7 +33,7 @@ SAMPLE_SEED = 4
 
 
 def resolve_config(
-    loaded: LoadedEncoder, asked: Mapping[str, Any], train: Sequence[Line], *, pairs: bool
+    loaded: LoadedEncoder, asked: Mapping[str, Any], train: Sequence[LabelledLine], *, pairs: bool
 ) -> tuple[RationalizerConfig, Homogeneity | None]:
     """The config with everything decided: where to split, and how many shares there are."""
     settings = {
@@ -93,7 +93,7 @@ def check_splittable(loaded: LoadedEncoder, settings: Mapping[str, Any]) -> None
     build_rationalizer(loaded.encoder, loaded.tokenizer, trial, ("one", "other"), seed=0)
 
 
-def homogeneity_of_sample(loaded: LoadedEncoder, train: Sequence[Line]) -> Homogeneity:
+def homogeneity_of_sample(loaded: LoadedEncoder, train: Sequence[LabelledLine]) -> Homogeneity:
     """How alike the token states of some training texts are."""
     order = np.random.default_rng(SAMPLE_SEED).permutation(len(train))
     sample = [train[number] for number in order[:SAMPLE]]

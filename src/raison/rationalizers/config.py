@@ -8,13 +8,9 @@ from math import e, exp, log
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.from_settings import dataclass_from_settings, setting
 from raison.core.json_record import Record
-from raison.core.parameters import (
-    check_choice,
-    check_in_range,
-    check_integer,
-    dataclass_from_settings,
-)
+from raison.core.parameters import check_choice, check_in_range, check_integer
 
 __all__ = ["ALL_BLOCKS", "VARIANTS", "RationalizerConfig", "pruning_levels"]
 
@@ -34,27 +30,30 @@ class RationalizerConfig(Record):
     (P1), the `whole` encoder, or a whole encoder of its own (`apart`, as in RNP).
     """
 
-    blocks: int = 4
-    pruning: int = 2
-    predictor: str = "rest"
-    hide: str = (
-        "attention"  # dropped tokens get no attention; or zero: their states are 0 (P1's code)
+    sparsity: tuple[float, ...] = setting(
+        (0.2,), "Share of the tokens that is kept; of pairs, give it twice.  [default: 0.2]"
     )
-    full_text: str = "mid_cls"  # which reading of the full text is trained too: before pruning, by the predictor, none
-    read: str = "mean"  # what is classified: the mean state of what is seen, or the first token's (P1's code)
-    sparsity: tuple[float, ...] = (
-        0.2,
-    )  # share of the tokens that is kept; of a pair, of each text
-    soft_predictor: bool = (
-        False  # A2R: another predictor reads all tokens, weighed by how likely they are kept
+    blocks: int = setting(
+        4, "Blocks that select; default: chosen by how alike token states are; 0: all."
     )
+    pruning: int = setting(2, "The last so many of them drop tokens.")
+    predictor: str = setting(
+        "rest", "What reads the rationale: rest (of the blocks), whole, apart."
+    )
+    # dropped tokens get no attention; or their states are 0 (P1's code)
+    hide: str = setting("attention", "How: attention, or zero.")
+    # which reading of the full text is trained too: of the states before pruning, or the predictor's
+    full_text: str = setting("mid_cls", "Also trained: mid_cls, predictor or none.")
+    # the mean is of what is seen; the first token's is P1's code
+    read: str = setting("mean", "What is classified: mean state, or the first token's.")
+    # A2R: another predictor reads all tokens, weighed by how likely they are kept
+    soft_predictor: bool = False
     never_empty: bool = True  # a text that would lose all of its tokens keeps the likeliest
     encoder: str = "pretrained"  # or gru: two-way GRUs over word embeddings (RNP as it was)
     width: int = 200  # of a gru, both directions together
     dropout: float = 0.1  # of what the heads read
-    hidden_share: float = (
-        0.5  # of the hidden tokens: those of which training asks what seeing them would change
-    )
+    # of the hidden tokens: those of which training asks what seeing them would change
+    hidden_share: float = 0.5
 
     def validate(self) -> None:
         check_integer("blocks", self.blocks, 1)

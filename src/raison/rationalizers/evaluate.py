@@ -19,9 +19,9 @@ from raison.rationalizers.report import (
     RegressionQuality,
 )
 from raison.rationalizers.selection import tokens_by_text
-from raison.training.class_data import Line, Lines
-from raison.training.f1 import f1_of
-from raison.training.fit import on_cpu
+from raison.training.f1 import f1_of_classes
+from raison.training.labelled_lines import LabelledLine, LabelledLines
+from raison.training.training_folder import tensors_on_cpu
 
 __all__ = ["commonest_share", "evaluate_rationalizer"]
 
@@ -41,7 +41,7 @@ class Counts:
     marked: float = 0.0
     selected_and_marked: float = 0.0
 
-    def add(self, output: RationalizerOutput, lines: Sequence[Line]) -> None:
+    def add(self, output: RationalizerOutput, lines: Sequence[LabelledLine]) -> None:
         """Count the tokens of a batch."""
         rationale = output.rationale.bool()
         self.words += float(output.real.sum())
@@ -75,7 +75,7 @@ class Counts:
 
 @torch.inference_mode()
 def evaluate_rationalizer(
-    model: Rationalizer, lines: Sequence[Line], pad: int, *, every_token: bool = False
+    model: Rationalizer, lines: Sequence[LabelledLine], pad: int, *, every_token: bool = False
 ) -> RationalizerScores:
     """What a rationalizer predicts and selects when it has to decide; or its predictor reads every token."""
     model.eval()
@@ -85,7 +85,7 @@ def evaluate_rationalizer(
         rationale = torch.ones_like(inputs["input_ids"]) if every_token else None
         # where gold is; and not every device has the precision that is counted in
         on_device = model(**inputs, rationale=rationale, full=not every_token)
-        output = RationalizerOutput(**on_cpu(on_device))
+        output = RationalizerOutput(**tensors_on_cpu(on_device))
         counts.add(output, batch)
         answers.append(output.logits.double())
         labels.append(torch.tensor([line.label for line in batch], dtype=torch.float64))
@@ -116,7 +116,8 @@ def quality_of(answers: torch.Tensor, labels: torch.Tensor) -> Quality:
         predicted = answers.argmax(-1).numpy()
         true = labels.long().numpy()
         return ClassQuality(
-            accuracy=float((predicted == true).mean()), f1=f1_of(predicted, true, answers.shape[-1])
+            accuracy=float((predicted == true).mean()),
+            f1=f1_of_classes(predicted, true, answers.shape[-1]),
         )
     values = answers[:, 0]
     correlation = 0.0
@@ -129,7 +130,7 @@ def quality_of(answers: torch.Tensor, labels: torch.Tensor) -> Quality:
     )
 
 
-def commonest_share(lines: Lines) -> float:
+def commonest_share(lines: LabelledLines) -> float:
     """The accuracy of always predicting the commonest label of the development part; 0 of a regression."""
     if not lines.labels:
         return 0.0

@@ -36,18 +36,19 @@ from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.report import RationalizerReport, troubles
 from raison.rationalizers.training_config import RationalizerTraining
 from raison.rationalizers.training_loop import fit_rationalizer
-from raison.training.class_data import (
-    Lines,
-    content_of,
-    data_mark,
-    examples_by_part,
-    labels_of,
-    lines_of,
+from raison.training.data_names import fingerprint_of_data_file, name_of_labelled_data
+from raison.training.fit_settings import SEEDS, FitProgress
+from raison.training.labelled_lines import LabelledLines, read_labelled_lines
+from raison.training.labelled_parts import examples_by_part, labels_of_parts
+from raison.training.lora_training import wrap_with_lora, write_lora_adapter
+from raison.training.multi_seed import REPORT, RepeatedTraining, train_with_seeds
+from raison.training.training_folder import (
+    BEST,
+    CHECKPOINT,
+    prepare_training_folder,
+    write_training_file,
+    writing_trained_model,
 )
-from raison.training.early_stopping import BEST
-from raison.training.fit import CHECKPOINT, SEEDS, Fitted, prepared, saved, writing
-from raison.training.lora import with_lora, write_adapter
-from raison.training.multi_seed import REPORT, RepeatedTraining, repeated
 
 __all__ = ["train_rationalizer"]
 
@@ -88,11 +89,11 @@ class Experiment:
         wanted = {
             "model": self.model_name,
             "variant": self.variant,
-            "data": data_mark(self.data),
+            "data": name_of_labelled_data(self.data),
             "asked": to_json_value(self.asked),
             "training": self.training.to_dict(),
             "weights": fingerprint_of_model(self.model),
-            "content": content_of(self.data),
+            "content": fingerprint_of_data_file(self.data),
             "limit": self.limit,
             "regression": self.regression,
         }
@@ -103,7 +104,7 @@ class Experiment:
 class TrainingData:
     """Texts as token numbers, and what became of them."""
 
-    lines: Lines
+    lines: LabelledLines
     labels: tuple[str, ...]  # none of a regression
     left_out: dict[str, int]
     pairs: bool
@@ -163,12 +164,14 @@ def train_rationalizer(
     def train_one(folder: Path, seed: int) -> dict[str, Any]:
         return train_run(experiment, folder, seed).to_dict()
 
-    return RepeatedTraining.from_dict(repeated(train_one, Path(out), runs, seed, experiment.made))
+    return RepeatedTraining.from_dict(
+        train_with_seeds(train_one, Path(out), runs, seed, experiment.made)
+    )
 
 
 def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerReport:
     """One run: a folder with weights, config, tokenizer and training.json."""
-    prepared(folder, REPORT)
+    prepare_training_folder(folder, REPORT)
     training = experiment.training
     if training.lora and experiment.in_memory:
         raise InputError(
@@ -199,9 +202,9 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
     report = report_of(
         experiment, model, loaded, data, config, homogeneity, fitted, seed=seed, weights=weights, pad=pad
     )  # fmt: skip
-    with writing(folder):
+    with writing_trained_model(folder):
         write_model(model_on_device(model, "cpu"), adapter, loaded.tokenizer, training, folder)
-        with saved(folder / REPORT) as half:
+        with write_training_file(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
     for leftover in (CHECKPOINT, BEST):
         (folder / leftover).unlink(missing_ok=True)
@@ -220,19 +223,19 @@ def read_data(experiment: Experiment, loaded: LoadedEncoder, seed: int) -> Train
         skip_broken=experiment.skip_broken,
         regression=experiment.regression,
     )
-    labels = () if experiment.regression else labels_of(parts)
+    labels = () if experiment.regression else labels_of_parts(parts)
     special = special_ids(tokenizer)
 
     def read(pieces: Pieces) -> np.ndarray:
         return special_as_unknown(pieces.ids, pieces.start, special, tokenizer)
 
     longest = min(training.longest, max_tokens(loaded.encoder))
-    lines = lines_of(parts, tokenizer, labels, longest, read)
+    lines = read_labelled_lines(parts, tokenizer, labels, longest, read)
     pairs = any(example.pair is not None for example in parts["train"])
     return TrainingData(lines=lines, labels=labels, left_out=left_out, pairs=pairs)
 
 
-def check_length_of_training(lines: Lines, training: RationalizerTraining) -> None:
+def check_length_of_training(lines: LabelledLines, training: RationalizerTraining) -> None:
     """Refuse fewer texts than a batch, and a warm-up that leaves no step."""
     texts = len(lines.parts["train"])
     if texts < training.batch:
@@ -253,7 +256,7 @@ def name_of_base(model: Any, name: str, folder: Path) -> str:
     return os.path.relpath(path.resolve(), folder.resolve()) if path.is_dir() else name
 
 
-def mean_and_std_of_labels(lines: Lines) -> tuple[float, float]:
+def mean_and_std_of_labels(lines: LabelledLines) -> tuple[float, float]:
     """Mean and deviation of the numbers that a regression is to predict."""
     labels = np.array([line.label for line in lines.parts["train"]], float)
     if not labels.std() > 0:
@@ -267,7 +270,7 @@ def with_adapter(model: Rationalizer, training: RationalizerTraining, seed: int,
     """peft's wrapper of the model, which has adapters in its blocks now; beside them only the heads learn."""
     if model.settings.encoder == "gru":
         raise InputError("A GRU is trained as a whole: leave lora away.")
-    wrapped = with_lora(model, training.lora, seed=seed, name=name)
+    wrapped = wrap_with_lora(model, training.lora, seed=seed, name=name)
     model.selector.requires_grad_(True)
     model.classifier.requires_grad_(True)
     model.selector.offsets.requires_grad_(False)
@@ -281,7 +284,7 @@ def report_of(
     data: TrainingData,
     config: RationalizerConfig,
     homogeneity: Homogeneity | None,
-    fitted: Fitted,
+    fitted: FitProgress,
     *,
     seed: int,
     weights: str,
@@ -299,8 +302,8 @@ def report_of(
         model=loaded.name,
         weights=weights,
         variant=experiment.variant,
-        data=data_mark(experiment.data),
-        content=content_of(experiment.data),
+        data=name_of_labelled_data(experiment.data),
+        content=fingerprint_of_data_file(experiment.data),
         limit=experiment.limit,
         regression=experiment.regression,
         seed=seed,
@@ -334,10 +337,10 @@ def write_model(
             model.save_pretrained(folder)
     else:
         name = Path(model.config.base).name
-        write_adapter(
+        write_lora_adapter(
             adapter, folder, half=training.half, name=name, whole=("selector", "classifier")
         )
-        with saved(folder / "config.json") as half:
+        with write_training_file(folder / "config.json") as half:
             half.write_text(model.config.to_json_string(), encoding="utf-8")
     with quiet_transformers():
         tokenizer.save_pretrained(folder)

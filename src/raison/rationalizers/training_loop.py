@@ -18,11 +18,12 @@ from raison.rationalizers.losses import rationalizer_loss
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.report import troubles
 from raison.rationalizers.training_config import RationalizerTraining
-from raison.training.class_data import Line, Lines
-from raison.training.early_stopping import Best
-from raison.training.feed import Feed
-from raison.training.fit import Course, Fitted, fit
-from raison.training.seeds import generator
+from raison.training.early_stopping import BestEpochKeeper
+from raison.training.feed import BatchFeed
+from raison.training.fit import fit
+from raison.training.fit_settings import FitProgress, FitSettings
+from raison.training.labelled_lines import LabelledLine, LabelledLines
+from raison.training.seeds import seeded_generator
 
 __all__ = ["BatchLoss", "fit_rationalizer"]
 
@@ -42,7 +43,9 @@ class BatchLoss:
     seed: int
     steps: int = 0  # so far
 
-    def __call__(self, _: torch.nn.Module, lines: Sequence[Line], part: int) -> torch.Tensor:
+    def __call__(
+        self, _: torch.nn.Module, lines: Sequence[LabelledLine], part: int
+    ) -> torch.Tensor:
         model, device = self.model, self.model.device
         inputs = batch_inputs(lines, self.pad, device)
         labels = torch.tensor([line.label for line in lines], device=device)
@@ -50,7 +53,7 @@ class BatchLoss:
         self.steps = part + 1
         rationale = None
         if warming_up:
-            random = generator(self.seed, part, WARM_UP_SEED)
+            random = seeded_generator(self.seed, part, WARM_UP_SEED)
             rationale = self.random_part(inputs["input_ids"].shape, random).to(device)
         output = model(**inputs, rationale=rationale)
         gold, known = human_marks(lines)
@@ -74,7 +77,7 @@ class BatchLoss:
 
 def fit_rationalizer(
     model: Rationalizer,
-    lines: Lines,
+    lines: LabelledLines,
     config: RationalizerConfig,
     training: RationalizerTraining,
     folder: Path,
@@ -82,7 +85,7 @@ def fit_rationalizer(
     seed: int,
     name: str,
     pad: int,
-) -> Fitted:
+) -> FitProgress:
     """Train to the epoch with the best accuracy (of a regression: correlation) of the development part."""
     train = lines.parts["train"]
     epoch = len(train) // training.batch  # steps
@@ -93,7 +96,7 @@ def fit_rationalizer(
         "seed": seed,
         "model": name,
     }
-    best = Best(folder, settings, "score", training.patience)
+    best = BestEpochKeeper(folder, settings, "score", training.patience)
     loss = BatchLoss(
         model, config, training, pad=pad, warm_steps=round(training.warm * epoch), seed=seed
     )
@@ -112,7 +115,7 @@ def fit_rationalizer(
             calibrate_on_sample()
             return scores_of_epoch(model, lines, pad, selection_counts=loss.steps > loss.warm_steps)
 
-    course = Course(
+    course = FitSettings(
         out=folder,
         steps=training.epochs * epoch,
         settings=settings,
@@ -122,7 +125,7 @@ def fit_rationalizer(
         every=epoch,
         bfloat16=training.bfloat16,
     )
-    feed = Feed(train, training.batch, seed)
+    feed = BatchFeed(train, training.batch, seed)
     fitted = fit(
         model,
         parameter_groups(model, training),
@@ -139,7 +142,7 @@ def fit_rationalizer(
 
 
 def scores_of_epoch(
-    model: Rationalizer, lines: Lines, pad: int, *, selection_counts: bool
+    model: Rationalizer, lines: LabelledLines, pad: int, *, selection_counts: bool
 ) -> dict[str, Any]:
     """The scores of the development part, the one that the best epoch is chosen by, and what goes wrong.
 

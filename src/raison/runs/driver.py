@@ -11,35 +11,35 @@ from raison.api import load
 from raison.core.errors import InputError, ModelError, RaisonError
 from raison.models.load import looks_local
 from raison.models.protocol import Model
-from raison.runs.agreement import (
+from raison.runs.executor import Executor, ShardDone, WorkPosition
+from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
+from raison.runs.maintenance import put_failures_aside
+from raison.runs.plan import Header, header_of
+from raison.runs.planner import make_plan
+from raison.runs.pool import Pool
+from raison.runs.queue import ShardQueue
+from raison.runs.ray import RayExecutor
+from raison.runs.resume_checks import (
     AgreedSpec,
     agree_on_environment,
     agree_on_spec,
     check_data,
     check_place,
 )
-from raison.runs.executor import Executor, Position, ShardDone
-from raison.runs.identity import ENVIRONMENT, Environment, environment_of
-from raison.runs.lock import owned
-from raison.runs.maintenance import put_failures_aside
-from raison.runs.plan import Header, header_of
-from raison.runs.planner import make_plan
-from raison.runs.pool import Pool
-from raison.runs.queue import Queue
-from raison.runs.ray import RayExecutor
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_lock import driver_lock
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.status import Status, Tally
 from raison.runs.storage import Local, Place, place_of
 from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
 from raison.runs.worker import Worker
 from raison.studies.method_lists import method_list
 
-__all__ = ["Interrupted", "run", "work_alone"]
+__all__ = ["RunInterrupted", "run", "work_alone"]
 
 LOOK = 0.5  # seconds between two looks at what workers have done
 
 
-class Interrupted(RaisonError):
+class RunInterrupted(RaisonError):
     """Somebody pressed Ctrl-C: what is done is kept."""
 
     exit_code = 130
@@ -58,7 +58,7 @@ def run(
     place = place_of(where)
     means = means or Means()
     check_place(place)
-    with owned(place):
+    with driver_lock(place):
         if isinstance(place, Local):
             place.remove_half_written()
         header = header_of(place)
@@ -68,38 +68,40 @@ def run(
                 raise InputError(
                     f"{str(place)!r} has results but no plan: put plan/ back, or start in another folder."
                 )
-            prepared = begin(place, agreed.spec, means)
+            prepared = plan_new_run(place, agreed.spec, means)
         else:
-            prepared = Prepared(header, go_on(place, agreed, means, header))
+            prepared = PlannedRun(header, check_planned_run(place, agreed, means, header))
         if retry:  # not before it is known that the run can go on
             put_failures_aside(place)
-        return drive(place, agreed.spec, means, prepared)
+        return do_open_shards(place, agreed.spec, means, prepared)
 
 
 # -- before the first shard -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PlannedRun:
     """A run that is planned."""
 
     header: Header
     worker: Worker | None  # of this process, where one was needed
 
 
-def begin(place: Place, spec: RunSpec, means: Means) -> Prepared:
+def plan_new_run(place: Place, spec: RunSpec, means: Means) -> PlannedRun:
     """Plan a run, which needs its model."""
     worker = open_worker(place, spec, means, load(spec.model, **means.load_options))
     write_spec(place, spec)  # not before the model could be opened: a mistyped name makes no run
     place.delete(ENVIRONMENT)
     agree_on_environment(place, Environment.here(worker.identity, means.threads, worker.methods))
-    return Prepared(make_plan(place, spec, worker.model, means.data_dir), worker)
+    return PlannedRun(make_plan(place, spec, worker.model, means.data_dir), worker)
 
 
-def go_on(place: Place, agreed: AgreedSpec, means: Means, header: Header) -> Worker | None:
+def check_planned_run(
+    place: Place, agreed: AgreedSpec, means: Means, header: Header
+) -> Worker | None:
     """Make sure that a planned run can go on; the worker of this process, where one is needed."""
     spec = agreed.spec
-    environment_of(place)  # refuses where it is lost
+    stored_environment(place)  # refuses where it is lost
     methods = method_list(spec.methods)
     if "data" in agreed.moved:
         check_data(place, spec, means, header)
@@ -110,7 +112,9 @@ def go_on(place: Place, agreed: AgreedSpec, means: Means, header: Header) -> Wor
     else:
         agree_on_environment(place, Environment.here(None, means.threads, methods))
         if looks_local(spec.model) and not Path(spec.model).expanduser().exists():
-            raise ModelError(with_way_out(f"There is no model folder or file {spec.model!r}."))
+            raise ModelError(
+                reason_with_way_out(f"There is no model folder or file {spec.model!r}.")
+            )
     if agreed.moved:  # what was found there is what the run was begun with
         write_spec(place, spec)
     return worker
@@ -136,10 +140,10 @@ def model_of_planned_run(spec: RunSpec, means: Means) -> Model:
         model: Model = load(spec.model, **means.load_options)
         return model
     except ModelError as error:
-        raise ModelError(with_way_out(str(error))) from None
+        raise ModelError(reason_with_way_out(str(error))) from None
 
 
-def with_way_out(reason: str) -> str:
+def reason_with_way_out(reason: str) -> str:
     """A reason why the model of a run can't be opened, and what to do where it was moved."""
     return f"{reason.rstrip('.')}; where the model was moved, go on with --resume -m and its new place."
 
@@ -147,7 +151,7 @@ def with_way_out(reason: str) -> str:
 # -- the shards -----------------------------------------------------------------------------------------------
 
 
-def drive(place: Place, spec: RunSpec, means: Means, prepared: Prepared) -> Status:
+def do_open_shards(place: Place, spec: RunSpec, means: Means, prepared: PlannedRun) -> Status:
     """Have all shards done that are not there yet."""
     header = prepared.header
     done = done_shards(place)
@@ -158,7 +162,7 @@ def drive(place: Place, spec: RunSpec, means: Means, prepared: Prepared) -> Stat
             "puts it aside."
         )
     missing = [number for number in range(header.shards) if number not in done]
-    queue = Queue(
+    queue = ShardQueue(
         sorted(missing, key=lambda number: (-header.sizes[number], number))
     )  # the longest first
     tally = tally_of(place, header, done)
@@ -169,11 +173,11 @@ def drive(place: Place, spec: RunSpec, means: Means, prepared: Prepared) -> Stat
         if means.in_this_process and prepared.worker is not None:
             work_alone(prepared.worker, queue, tally)
         else:
-            hand_out(executor_of(place, spec, means), place, queue, tally)
+            hand_out_shards(executor_of(place, spec, means), place, queue, tally)
     except KeyboardInterrupt:
         tally.texts = header.texts_in(done_shards(place))  # some may not be told yet
         tally.end("stopped")
-        raise Interrupted(
+        raise RunInterrupted(
             f"Stopped after {tally.texts} of {header.texts} texts: `raison run --resume` goes on from there."
         ) from None
     except RaisonError:
@@ -195,10 +199,10 @@ def tally_of(place: Place, header: Header, done: set[int]) -> Tally:
     )
 
 
-def work_alone(worker: Worker, queue: Queue, tally: Tally) -> None:
+def work_alone(worker: Worker, queue: ShardQueue, tally: Tally) -> None:
     """Do all shards in this process, one after the other."""
 
-    def tell_position(shard: int, position: Position) -> None:
+    def tell_position(shard: int, position: WorkPosition) -> None:
         tally.tell({shard: position.done})
 
     while queue.shards:
@@ -209,13 +213,13 @@ def work_alone(worker: Worker, queue: Queue, tally: Tally) -> None:
 
 def executor_of(place: Place, spec: RunSpec, means: Means) -> Executor:
     """Who does the shards."""
-    identity = environment_of(place).model
+    identity = stored_environment(place).model
     if means.ray is not None:
         return RayExecutor(place, spec, means, identity=identity)
     return Pool(place, spec, means, identity=identity)
 
 
-def hand_out(executor: Executor, place: Place, queue: Queue, tally: Tally) -> None:
+def hand_out_shards(executor: Executor, place: Place, queue: ShardQueue, tally: Tally) -> None:
     """Hand shards out as long as there are some; at most so many are under way as there is room for."""
     under_way = 0
     try:

@@ -14,11 +14,11 @@ __all__ = [
     "Death",
     "Event",
     "Executor",
-    "Position",
     "Ready",
     "Refusal",
     "ReportPosition",
     "ShardDone",
+    "WorkPosition",
 ]
 
 
@@ -37,7 +37,7 @@ class Careful:
 
 
 @dataclass(frozen=True)
-class Position:
+class WorkPosition:
     """What a worker is about to do in its shard."""
 
     chunk: int = -1  # −1: nothing yet
@@ -46,7 +46,7 @@ class Position:
     done: int = 0  # texts of the shard that are done before
 
 
-ReportPosition: TypeAlias = Callable[[Position], None]
+ReportPosition: TypeAlias = Callable[[WorkPosition], None]
 
 
 @dataclass(frozen=True)

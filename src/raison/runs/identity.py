@@ -27,19 +27,19 @@ from raison.core.spec import Spec
 from raison.methods.base import Method
 from raison.models.protocol import Model
 from raison.models.weight_fingerprint import bytes_of_weights
-from raison.runs.lines import SCHEMA
-from raison.runs.spec import RunSpec
+from raison.runs.checked_lines import SCHEMA
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 
 __all__ = [
     "Environment",
     "MethodIdentity",
-    "environment_of",
-    "key_of",
+    "key_of_work",
     "method_identities",
     "method_identity",
     "model_identity",
-    "transformer_of",
+    "stored_environment",
+    "transformers_model_of",
 ]
 
 VERSION = "v1"
@@ -54,7 +54,7 @@ MethodIdentity: TypeAlias = "list[str | list[list[str]]]"  # [name, [[parameter,
 # -- models ---------------------------------------------------------------------------------------------------
 
 
-def transformer_of(model: Model) -> torch.nn.Module | None:
+def transformers_model_of(model: Model) -> torch.nn.Module | None:
     """The transformers model inside, where there is one."""
     return getattr(model, "hf", None)
 
@@ -63,7 +63,7 @@ def model_identity(model: Model) -> str:
     """A hash of a model's weights, config and tokenizer, wherever it lies and whatever it is called there; of a
     function, its name."""
     digest = hashlib.blake2b(digest_size=16)
-    transformer = transformer_of(model)
+    transformer = transformers_model_of(model)
     name = model.name if transformer is None else ""
     digest.update(f"{type(model).__name__}|{name}|{','.join(model.labels)}|".encode())
     if transformer is None:
@@ -148,7 +148,7 @@ def method_identities(chosen: Sequence[Method]) -> dict[str, MethodIdentity]:
 # -- pieces of work -------------------------------------------------------------------------------------------
 
 
-def key_of(identity: str, spec: RunSpec, method: MethodIdentity, example: Example) -> str:
+def key_of_work(identity: str, spec: RunSpec, method: MethodIdentity, example: Example) -> str:
     """The key of one text explained by one method."""
     content = {
         "schema": SCHEMA,
@@ -202,7 +202,7 @@ class Environment:
         place.put(ENVIRONMENT, (json.dumps(asdict(self), indent=1) + "\n").encode())
 
 
-def environment_of(place: Place) -> Environment:
+def stored_environment(place: Place) -> Environment:
     """What the run was begun with."""
     try:
         return Environment(**limits.read_json_text(place.get(ENVIRONMENT) or b"null"))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from raison.core import limits
-from raison.runs import lines
-from raison.runs.lines import Damage
+from raison.runs import checked_lines
+from raison.runs.checked_lines import Damage
 from raison.runs.storage import Place
 from raison.runs.store import (
     COMPACT,
@@ -14,17 +14,17 @@ from raison.runs.store import (
     shard_files,
     shards_by_file,
 )
-from raison.runs.verify import verify
+from raison.runs.verify import verify_run
 
-__all__ = ["compact", "put_failures_aside", "repair"]
+__all__ = ["compact_shards", "put_failures_aside", "repair_run"]
 
 LARGE = 64_000_000  # bytes of a compacted file, about
 
 
-def repair(place: Place) -> list[str]:
+def repair_run(place: Place) -> list[str]:
     """Put damaged files aside; what was done is told, and their shards can be made again."""
     by_file: dict[str, list[Damage]] = {}
-    for damage in verify(place).damage:
+    for damage in verify_run(place).damage:
         by_file.setdefault(damage.file, []).append(damage)
     return [repair_file(place, file, damage) for file, damage in by_file.items()]
 
@@ -51,7 +51,7 @@ def put_failures_aside(place: Place) -> None:
             place.move(f"{FOLDER}/{name}", f"retried/{name}")
 
 
-def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
+def compact_shards(place: Place, large: int = LARGE) -> tuple[int, int]:
     """Put whole shards into few files; returns how many files there were and are. Can be killed at any moment."""
     files = ShardFiles.of(place)
     known = shards_by_file(place)
@@ -62,11 +62,11 @@ def compact(place: Place, large: int = LARGE) -> tuple[int, int]:
     for name in sorted(name for name in known if not name.startswith(COMPACT)):
         bytes_of_file = len(place.get(f"{FOLDER}/{name}") or b"")
         if group and size + bytes_of_file > large:
-            number = join(files, group, number)
+            number = join_shard_files(files, group, number)
             group, size = [], 0
         group.append(name)
         size += bytes_of_file
-    join(files, group, number)
+    join_shard_files(files, group, number)
     return len(known), len(shards_by_file(place))
 
 
@@ -91,7 +91,7 @@ def next_number(place: Place) -> int:
     return max(taken) + 1
 
 
-def join(files: ShardFiles, names: list[str], number: int) -> int:
+def join_shard_files(files: ShardFiles, names: list[str], number: int) -> int:
     """Put several files into one of that number; returns the number of the next. One file stays as it is."""
     if len(names) < 2:
         return number
@@ -101,7 +101,7 @@ def join(files: ShardFiles, names: list[str], number: int) -> int:
         read = files.read(name)
         bodies += read.bodies
         shards += read.shards
-    joined = lines.pack(map(limits.read_json_text, bodies), shards)
+    joined = checked_lines.pack_lines(map(limits.read_json_text, bodies), shards)
     files.place.put(f"{FOLDER}/{COMPACT}{number:06d}.jsonl", joined)
     for name in names:
         files.place.delete(f"{FOLDER}/{name}")

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.runs import lines
-from raison.runs.lines import JsonObject
+from raison.runs import checked_lines
+from raison.runs.checked_lines import JsonObject
 from raison.runs.storage import Place
 
 __all__ = [
@@ -102,7 +102,10 @@ def write_shard(place: Place, shard: Shard) -> None:
     """Write the texts of a shard."""
     chunks = [list(chunk) for chunk in shard.chunks]
     texts = [text.to_json() for text in shard.texts]
-    place.put(plan_file(shard.number), lines.pack([{"chunks": chunks}, *texts], [shard.number]))
+    place.put(
+        plan_file(shard.number),
+        checked_lines.pack_lines([{"chunks": chunks}, *texts], [shard.number]),
+    )
 
 
 def write_header(place: Place, header: Header) -> None:
@@ -113,7 +116,7 @@ def write_header(place: Place, header: Header) -> None:
 def header_bytes(header: JsonObject) -> bytes:
     """A header with its checksum, so that a changed number shows."""
     body = json.dumps(header, ensure_ascii=False, sort_keys=True)
-    checksum = lines.checksum(body.encode("utf-8", "surrogatepass")).decode()
+    checksum = checked_lines.checksum_of_line(body.encode("utf-8", "surrogatepass")).decode()
     text = json.dumps({**header, "sum": checksum}, ensure_ascii=False)
     return (text + "\n").encode("utf-8", "surrogatepass")
 
@@ -149,7 +152,7 @@ def shard_of(place: Place, number: int) -> Shard:
     data = place.get(name)
     if data is None:
         raise damaged_plan(place, "is missing")
-    read = lines.read(data, name)
+    read = checked_lines.read_checked_lines(data, name)
     if read.damage:
         raise damaged_plan(place, str(read.damage[0]))
     if read.shards != [number]:

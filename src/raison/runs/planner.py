@@ -22,15 +22,15 @@ from raison.datasets.loading import ExampleSource
 from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
 from raison.models.protocol import Model
-from raison.runs import lines
-from raison.runs.lines import JsonObject
+from raison.runs import checked_lines
+from raison.runs.checked_lines import JsonObject
 from raison.runs.plan import SAME, Header, PlannedText, Shard, write_header, write_shard
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 from raison.studies.evaluation_data import example_with_target
 from raison.studies.method_lists import metric_list
 
-__all__ = ["Dealer", "chunks_of", "fingerprint_of_data", "make_plan"]
+__all__ = ["ShardDealer", "chunks_of", "fingerprint_of_data", "make_plan"]
 
 WINDOW = 4096  # texts that are sorted by length together
 REPORT_EVERY = 1000  # texts
@@ -42,8 +42,8 @@ def make_plan(
 ) -> Header:
     """Read the corpus once and write its shards."""
     source = open_source(spec.data, spec.split, data_dir)
-    reader = Reader(spec, model)
-    dealer = Dealer(place, spec)
+    reader = CorpusReader(spec, model)
+    dealer = ShardDealer(place, spec)
     with tempfile.TemporaryDirectory() as scratch, SeenTexts(Path(scratch) / "seen.db") as seen:
         window: list[PlannedText] = []
         for index, example in enumerate(examples_of(source, spec)):
@@ -76,7 +76,7 @@ def make_plan(
         fingerprint=reader.fingerprint.hexdigest(),
     )
     if reader.copies:
-        place.put(SAME, lines.pack(reader.copies, []))
+        place.put(SAME, checked_lines.pack_lines(reader.copies, []))
     write_header(place, header)
     return header
 
@@ -95,7 +95,7 @@ def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
         )
 
 
-def content_of(example: Example) -> str:
+def content_of_example(example: Example) -> str:
     """A hash of what a text is, whatever it is called."""
     return replace(example, id="", meta={}).content()
 
@@ -104,7 +104,7 @@ def fingerprint_of_data(spec: RunSpec, data_dir: str | Path | None = None) -> st
     """The fingerprint that a plan of this spec would have."""
     fingerprint = new_fingerprint()
     for example in examples_of(open_source(spec.data, spec.split, data_dir), spec):
-        fingerprint.update(fingerprint_line(example, content_of(example)))
+        fingerprint.update(fingerprint_line(example, content_of_example(example)))
     return fingerprint.hexdigest()
 
 
@@ -144,16 +144,17 @@ class SeenTexts:
         if row is not None:
             return str(row[0])
         self.base.execute(
-            "insert into seen values (?, ?)", (key, lines.with_replaced_surrogates(name))
+            "insert into seen values (?, ?)", (key, checked_lines.with_replaced_surrogates(name))
         )
         return ""
 
 
-class Reader:
+class CorpusReader:
     """Reads the texts of a corpus one by one, counts their tokens, and finds copies."""
 
     def __init__(self, spec: RunSpec, model: Model):
-        self.spec, self.model = spec, model
+        self.spec = spec
+        self.model = model
         self.needs_gold = (
             any("gold" in metric.needs for metric in metric_list(spec.metrics))
             if spec.metrics
@@ -167,7 +168,7 @@ class Reader:
 
     def read(self, index: int, example: Example, seen: SeenTexts) -> PlannedText | None:
         """A text with the number of its tokens; None for one that was planned already."""
-        content = content_of(example)
+        content = content_of_example(example)
         self.fingerprint.update(fingerprint_line(example, content))
         first = seen.first_of(content, example.id or str(index))
         if first:
@@ -196,11 +197,12 @@ class Reader:
 # -- how it is dealt ------------------------------------------------------------------------------------------
 
 
-class Dealer:
+class ShardDealer:
     """Deals texts into shards, which it writes."""
 
     def __init__(self, place: Place, spec: RunSpec):
-        self.place, self.spec = place, spec
+        self.place = place
+        self.spec = spec
         self.sizes: list[int] = []  # tokens of each shard
         self.counts: list[int] = []  # texts of each shard
         self.waiting: list[PlannedText] = []

@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from typing import TypeAlias
 
 from raison.core.errors import ModelError, RaisonError
-from raison.runs.executor import Careful, Death, Event, Position, Ready, Refusal, ShardDone
-from raison.runs.spec import Means, RunSpec
+from raison.runs.executor import Careful, Death, Event, Ready, Refusal, ShardDone, WorkPosition
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place, place_of
 
 __all__ = ["Pool"]
@@ -31,7 +31,7 @@ FEW = (
 )
 
 Order: TypeAlias = tuple[int, Careful]  # a shard to do
-Message: TypeAlias = Ready | Refusal | Position | ShardDone  # what a worker says
+Message: TypeAlias = Ready | Refusal | WorkPosition | ShardDone  # what a worker says
 
 
 # -- in the worker's process ----------------------------------------------------------------------------------
@@ -105,18 +105,18 @@ class Member:
         other.close()
         self.ready = False
         self.shard: int | None = None
-        self.position = Position()
+        self.position = WorkPosition()
         self.since = time.monotonic()  # it is where it is
         self.late = False
 
     def do(self, shard: int, careful: Careful) -> None:
         """Have a shard done."""
         self.shard = shard
-        self.move(Position())
+        self.move(WorkPosition())
         with suppress(OSError):  # it is dead: the next look finds that out
             self.pipe.send((shard, careful))
 
-    def move(self, position: Position) -> None:
+    def move(self, position: WorkPosition) -> None:
         self.position = position
         self.since = time.monotonic()
 
@@ -190,7 +190,7 @@ class Pool:
                 if isinstance(message, ShardDone):
                     member.shard = None
                     yield message
-                elif isinstance(message, Position):
+                elif isinstance(message, WorkPosition):
                     member.move(message)
                 else:
                     self.welcome(member, message)

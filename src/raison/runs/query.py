@@ -6,19 +6,19 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from raison.core.errors import InputError, MissingExtra
-from raison.runs.export import to_parquet
+from raison.runs.export_run import to_parquet
 from raison.runs.storage import Local, Place
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["query"]
+__all__ = ["query_run"]
 
 TABLE = "export/explanations.parquet"
 MADE_OF = "export/made_of.json"
 
 
-def query(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+def query_run(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
     """The names and rows of an answer from the table `explanations`, which is exported first where shards are newer."""
     if not isinstance(place, Local):
         raise InputError("A query reads a run on this machine: export it to Parquet, and ask that.")

@@ -9,7 +9,7 @@ from raison.runs.executor import Careful, Death
 from raison.runs.plan import shard_of
 from raison.runs.storage import Place
 
-__all__ = ["Queue"]
+__all__ = ["ShardQueue"]
 
 OTHER = 2  # tries of a text that ends its worker or takes too long
 KILLED = 5  # likewise, where the worker was killed from outside: somebody else may be the reason
@@ -24,7 +24,7 @@ class DeathPlace(NamedTuple):
 
 
 @dataclass
-class Queue:
+class ShardQueue:
     """Shards that are to do, and how careful one has to be with each."""
 
     shards: list[int]

@@ -16,9 +16,9 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from raison.core.errors import MissingExtra, ModelError
-from raison.runs.executor import Careful, Death, Event, Position, Ready, Refusal, ShardDone
-from raison.runs.ray_actors import Actor, Marks, PackedModel, packed_model
-from raison.runs.spec import Means, RunSpec
+from raison.runs.executor import Careful, Death, Event, Ready, Refusal, ShardDone, WorkPosition
+from raison.runs.ray_actors import PackedModel, WorkerActor, WorkMarks, packed_model
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place
 
 __all__ = ["RayExecutor"]
@@ -60,7 +60,7 @@ class RayExecutor:
         self.room = means.workers
         self.packed: PackedModel = self.ray.put(packed)  # once, whatever the number of actors
         # no work is lost with it, so it is begun anew however often it dies
-        self.marks: Handle = self.ray.remote(num_cpus=0, max_restarts=-1)(Marks).remote()
+        self.marks: Handle = self.ray.remote(num_cpus=0, max_restarts=-1)(WorkMarks).remote()
         self.errands_sent = 0
         self.waiting: list[tuple[int, Careful]] = []
         self.free: list[Handle] = []
@@ -101,7 +101,7 @@ class RayExecutor:
         """Have another actor open its model, where and when there is room."""
         remote = self.ray.remote(
             num_cpus=self.means.threads, num_gpus=self.means.gpus, max_restarts=0
-        )(Actor)
+        )(WorkerActor)
         actor = remote.remote(self.where, self.spec, self.means, self.packed, self.marks)
         self.opening[actor.open.remote()] = actor
 
@@ -181,7 +181,7 @@ class RayExecutor:
         except self.ray.exceptions.RayError as error:  # killed, out of memory, its node lost
             self.check_error(error)
             self.ray.kill(errand.actor)
-            position = self.positions().get(errand.number, Position())
+            position = self.positions().get(errand.number, WorkPosition())
             self.died_in_a_row = self.died_in_a_row + 1 if position.chunk < 0 else 0
             self.replace(ray_error_in_one_line(error))
             return Death(
@@ -216,10 +216,12 @@ class RayExecutor:
                 "`raison run --resume` goes on from there."
             )
 
-    def positions(self) -> dict[int, Position]:
+    def positions(self) -> dict[int, WorkPosition]:
         """What the workers are about to do, by errand; nothing where nobody can say so at the moment."""
         try:
-            positions: dict[int, Position] = self.ray.get(self.marks.all.remote(), timeout=ANSWER)
+            positions: dict[int, WorkPosition] = self.ray.get(
+                self.marks.all.remote(), timeout=ANSWER
+            )
         except self.ray.exceptions.RayError:  # it is being begun anew
             return {}
         return positions
@@ -227,7 +229,7 @@ class RayExecutor:
     def texts_under_way(self) -> dict[int, int]:
         positions = self.positions()
         return {
-            errand.shard: positions.get(errand.number, Position()).done
+            errand.shard: positions.get(errand.number, WorkPosition()).done
             for errand in self.errands.values()
         }
 

@@ -6,11 +6,11 @@ import os
 from typing import Any, NamedTuple
 
 from raison.core.errors import ModelError, RaisonError
-from raison.runs.executor import Careful, Position, Ready, Refusal, ShardDone
-from raison.runs.spec import Means, RunSpec
+from raison.runs.executor import Careful, Ready, Refusal, ShardDone, WorkPosition
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import place_of
 
-__all__ = ["Actor", "Marks", "PackedModel", "packed_model"]
+__all__ = ["PackedModel", "WorkMarks", "WorkerActor", "packed_model"]
 
 
 class PackedModel(NamedTuple):
@@ -22,23 +22,23 @@ class PackedModel(NamedTuple):
     head_statistics: str | None
 
 
-class Marks:
+class WorkMarks:
     """What every worker is about to do, by the number of its errand."""
 
     def __init__(self) -> None:
-        self.positions: dict[int, Position] = {}
+        self.positions: dict[int, WorkPosition] = {}
 
-    def put(self, errand: int, position: Position) -> None:
+    def put(self, errand: int, position: WorkPosition) -> None:
         self.positions[errand] = position
 
-    def all(self) -> dict[int, Position]:
+    def all(self) -> dict[int, WorkPosition]:
         return self.positions
 
     def drop(self, errand: int) -> None:
         self.positions.pop(errand, None)
 
 
-class Actor:
+class WorkerActor:
     """A worker with a model of its own."""
 
     def __init__(self, where: str, spec: RunSpec, means: Means, packed: PackedModel, marks: Any):
@@ -64,7 +64,7 @@ class Actor:
     def work(self, errand: int, shard: int, careful: Careful) -> ShardDone | Refusal:
         """Do a shard."""
 
-        def report_position(position: Position) -> None:
+        def report_position(position: WorkPosition) -> None:
             self.marks.put.remote(errand, position)
 
         try:

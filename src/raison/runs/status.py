@@ -12,14 +12,14 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from raison.core import limits, progress
 from raison.core.errors import InputError
+from raison.runs.checked_lines import JsonObject
 from raison.runs.executor import ShardDone
-from raison.runs.lines import JsonObject
-from raison.runs.lock import is_driven
 from raison.runs.plan import Header, header_of
+from raison.runs.run_lock import is_run_driven
 from raison.runs.storage import Place, Unwritten
 from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
 
-__all__ = ["Status", "Tally", "status_of"]
+__all__ = ["Status", "Tally", "status_of_run"]
 
 NAME = "status.json"
 EVERY = 1.0  # seconds
@@ -68,9 +68,11 @@ class Tally:
         failed: int = 0,
         explanations: int = 0,
     ):
-        self.place, self.header = place, header
+        self.place = place
+        self.header = header
         self.shards, self.texts, self.texts_before = shards, texts, texts
-        self.explanations, self.failed = explanations, failed
+        self.explanations = explanations
+        self.failed = failed
         self.notices: list[str] = []
         self.start = self.last_written = time.monotonic()
         self.state = "running"
@@ -135,7 +137,7 @@ class Tally:
         return self.status()
 
 
-def status_of(place: Place) -> Status:
+def status_of_run(place: Place) -> Status:
     """What the run says of itself, with what is really there."""
     header = header_of(place)
     if header is None:
@@ -145,8 +147,8 @@ def status_of(place: Place) -> Status:
             raise InputError(f"{str(place)!r} has results but no plan: put plan/ back.")
         return Status("planning")
 
-    told = last_told(place)
-    driven = is_driven(place)
+    told = last_written_status(place)
+    driven = is_run_driven(place)
     done = {number for number in done_shards(place) if number < header.shards}
     status = replace(told, shards=header.shards, shards_done=len(done), texts=header.texts)
     if driven:
@@ -166,7 +168,7 @@ def status_of(place: Place) -> Status:
     return replace(status, texts_done=header.texts_in(done), seconds_left=0.0 if whole else None)
 
 
-def last_told(place: Place) -> Status:
+def last_written_status(place: Place) -> Status:
     """What stands in status.json; where that is lost or strange, nothing is known."""
     known = {item.name for item in fields(Status)}
     try:

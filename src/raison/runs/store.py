@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.runs import lines
+from raison.runs import checked_lines
 from raison.runs.plan import Header, header_of
-from raison.runs.records import ResultRecord
-from raison.runs.spec import RunSpec
+from raison.runs.result_records import ResultRecord
+from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 from raison.studies.method_lists import method_list
 
@@ -28,12 +28,12 @@ __all__ = [
     "done_shards",
     "is_shard_file",
     "method_names",
-    "records",
+    "records_of_run",
     "repair_advice",
     "shard_files",
     "shards_by_file",
     "shards_of_file",
-    "spec_of",
+    "spec_of_run",
 ]
 
 FOLDER = "shards"
@@ -42,7 +42,7 @@ NAME = re.compile(r"(compact-)?\d{6,}\.jsonl")
 OPEN = 3  # files that are held in memory at a time
 
 
-def spec_of(place: Place) -> RunSpec:
+def spec_of_run(place: Place) -> RunSpec:
     """The spec of a run."""
     data = place.get("spec.json")
     if data is None:
@@ -81,7 +81,7 @@ def shards_of_file(place: Place, name: str) -> list[int]:
     if not name.startswith(COMPACT):
         return [int(name.removesuffix(".jsonl"))]
     data = place.get(f"{FOLDER}/{name}") or b""
-    last = lines.body_of(data.rstrip(b"\n").rpartition(b"\n")[2])
+    last = checked_lines.body_of_line(data.rstrip(b"\n").rpartition(b"\n")[2])
     return [] if last is None else list(limits.read_json_text(last).get("shards", []))
 
 
@@ -115,7 +115,7 @@ def count_explanations(place: Place, name: str) -> int:
     return (place.get(f"{FOLDER}/{name}") or b"").count(b'"encoding":')
 
 
-def repair_advice(place: Place, damage: lines.Damage) -> InputError:
+def repair_advice(place: Place, damage: checked_lines.Damage) -> InputError:
     """The error of a reader that meets damage."""
     return InputError(
         f"{damage} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` makes it again."
@@ -135,26 +135,26 @@ class ShardFiles:
 
     @classmethod
     def of(cls, place: Place) -> ShardFiles:
-        return cls(place, header_of(place), len(method_names(spec_of(place))))
+        return cls(place, header_of(place), len(method_names(spec_of_run(place))))
 
-    def read(self, name: str) -> lines.Lines:
+    def read(self, name: str) -> checked_lines.CheckedLines:
         """A file that is whole; anything else is an error."""
         read = self.read_damaged(name)
         if read.damage:
             raise repair_advice(self.place, read.damage[0])
         return read
 
-    def read_damaged(self, name: str) -> lines.Lines:
+    def read_damaged(self, name: str) -> checked_lines.CheckedLines:
         """A file, with all that is wrong with it."""
         file = f"{FOLDER}/{name}"
-        read = lines.read(self.place.get(file) or b"", file)
+        read = checked_lines.read_checked_lines(self.place.get(file) or b"", file)
         if read.whole:
             misfit = self.misfit(name, read)
             if misfit:
-                read.damage.append(lines.Damage(file, len(read.bodies) + 1, misfit))
+                read.damage.append(checked_lines.Damage(file, len(read.bodies) + 1, misfit))
         return read
 
-    def misfit(self, name: str, read: lines.Lines) -> str:
+    def misfit(self, name: str, read: checked_lines.CheckedLines) -> str:
         """What is wrong with a whole file that does not hold what its name and the plan say; "" where all is well."""
         if sorted(read.shards) != sorted(shards_of_file(self.place, name)):
             return f"says that it holds the shards {read.shards}"
@@ -168,7 +168,7 @@ class ShardFiles:
             return f"ends {len(read.bodies)} records where the plan has {planned}"
         return ""
 
-    def bodies_of_shard(self, read: lines.Lines, number: int) -> list[bytes]:
+    def bodies_of_shard(self, read: checked_lines.CheckedLines, number: int) -> list[bytes]:
         """The lines of one shard in a file that holds what the plan says."""
         if self.header is None:
             return read.bodies
@@ -177,16 +177,16 @@ class ShardFiles:
         return read.bodies[begin : begin + self.header.counts[number] * self.methods]
 
 
-def records(place: Place) -> Iterator[ResultRecord]:
+def records_of_run(place: Place) -> Iterator[ResultRecord]:
     """Every record in the order of the plan; damage is an error that names it."""
-    spec = spec_of(place)
+    spec = spec_of_run(place)
     methods = method_names(spec)
     files = ShardFiles.of(place)
     in_order = []
     for name, numbers in shards_by_file(place).items():
         in_order += [(number, name) for number in numbers or [-1]]
 
-    held: dict[str, lines.Lines] = {}
+    held: dict[str, checked_lines.CheckedLines] = {}
     for number, name in sorted(in_order):
         if name not in held:
             if len(held) >= OPEN:  # shards stand in order in their files, so one is mostly enough
@@ -204,8 +204,10 @@ def record_of_run(
     try:
         record = ResultRecord.from_json(limits.read_json_text(body))
     except InputError:
-        raise repair_advice(place, lines.Damage(file, 1, "is no record of a result")) from None
+        raise repair_advice(
+            place, checked_lines.Damage(file, 1, "is no record of a result")
+        ) from None
     measured = record.numbers is not None or record.failure is not None
     if record.method not in methods or (spec.metrics and not measured):
-        raise repair_advice(place, lines.Damage(file, 1, "is of another run"))
+        raise repair_advice(place, checked_lines.Damage(file, 1, "is of another run"))
     return record

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from raison.core.errors import InputError
-from raison.runs import lines
-from raison.runs.identity import environment_of, key_of, method_identities
-from raison.runs.lines import Damage, JsonObject
+from raison.runs import checked_lines
+from raison.runs.checked_lines import Damage, JsonObject
+from raison.runs.identity import key_of_work, method_identities, stored_environment
 from raison.runs.plan import HEADER, SAME, Header, plan_file
-from raison.runs.records import ResultRecord
+from raison.runs.result_records import ResultRecord
 from raison.runs.storage import Place
 from raison.runs.store import (
     FOLDER,
@@ -19,11 +19,11 @@ from raison.runs.store import (
     method_names,
     shard_files,
     shards_by_file,
-    spec_of,
+    spec_of_run,
 )
 from raison.studies.method_lists import method_list
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification", "verify_run"]
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Verification:
         return not self.damage
 
 
-def verify(place: Place) -> Verification:
+def verify_run(place: Place) -> Verification:
     """Read every byte: checksums, counts, keys (made again from what is stored), and that nothing is there twice."""
     return Verifier(place).verify()
 
@@ -67,9 +67,9 @@ class Verifier:
 
     def __init__(self, place: Place):
         self.place = place
-        self.spec = spec_of(place)
+        self.spec = spec_of_run(place)
         self.files = ShardFiles.of(place)
-        environment = environment_of(place)
+        environment = stored_environment(place)
         self.model = environment.model or ""
         # a run that was begun before they were kept has none
         self.methods = environment.methods or method_identities(method_list(self.spec.methods))
@@ -80,7 +80,7 @@ class Verifier:
 
     def verify(self) -> Verification:
         verification = self.verification
-        verification.damage += strangers(self.place)
+        verification.damage += strange_files(self.place)
         verification.damage += plan_damage(self.place, self.files.header)
         verification.damage += cost_damage(self.place)
         done: set[int] = set()
@@ -124,7 +124,9 @@ class Verifier:
             damage.append(Damage(file, number, "is not what the plan has there"))
             return
 
-        key = key_of(self.model, self.spec, self.methods.get(record.method, []), record.example)
+        key = key_of_work(
+            self.model, self.spec, self.methods.get(record.method, []), record.example
+        )
         if key != record.key:
             self.keyless.append(Damage(file, number, "has a key that its content does not give"))
         short = bytes.fromhex(record.key.partition(":")[2])[:16]
@@ -136,7 +138,9 @@ class Verifier:
 def planned_records(place: Place, shards: list[int], methods: list[str]) -> Iterator[PlannedRecord]:
     """What the records of some shards are about, in order; nothing where the plan itself is damaged."""
     for number in shards:
-        read = lines.read(place.get(plan_file(number)) or b"", plan_file(number))
+        read = checked_lines.read_checked_lines(
+            place.get(plan_file(number)) or b"", plan_file(number)
+        )
         if not read.whole or read.shards != [number]:
             return
         rows = read.records()
@@ -146,7 +150,7 @@ def planned_records(place: Place, shards: list[int], methods: list[str]) -> Iter
                 yield PlannedRecord(row["index"], row["example"], method)
 
 
-def strangers(place: Place) -> list[Damage]:
+def strange_files(place: Place) -> list[Damage]:
     """Files among the shards that are none by their names."""
     names = [name for name in place.names(FOLDER) if not is_shard_file(name)]
     return [Damage(f"{FOLDER}/{name}", 1, "is in a file whose name no shard has") for name in names]
@@ -159,10 +163,10 @@ def plan_damage(place: Place, header: Header | None) -> list[Damage]:
     damage: list[Damage] = []
     same = place.get(SAME)
     if same is not None:
-        damage += lines.read(same, SAME).damage
+        damage += checked_lines.read_checked_lines(same, SAME).damage
     for number in range(header.shards):
         file = plan_file(number)
-        read = lines.read(place.get(file) or b"", file)
+        read = checked_lines.read_checked_lines(place.get(file) or b"", file)
         damage += read.damage
         if read.whole and read.shards != [number]:
             damage.append(Damage(file, len(read.bodies) + 1, f"plans the shards {read.shards}"))
@@ -174,5 +178,5 @@ def cost_damage(place: Place) -> list[Damage]:
     damage: list[Damage] = []
     for name in place.names("costs"):
         file = f"costs/{name}"
-        damage += lines.read(place.get(file) or b"", file).damage
+        damage += checked_lines.read_checked_lines(place.get(file) or b"", file).damage
     return damage

@@ -21,21 +21,21 @@ from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.methods.failures import forget_failures
 from raison.metrics.base import Metric, Subject
-from raison.metrics.runner import measure
+from raison.metrics.metric_runner import measure_explanations
 from raison.models.protocol import Model
-from raison.runs import lines
-from raison.runs.executor import Careful, Position, ReportPosition, ShardDone
-from raison.runs.identity import key_of, method_identity, model_identity, transformer_of
-from raison.runs.lines import JsonObject
+from raison.runs import checked_lines
+from raison.runs.checked_lines import JsonObject
+from raison.runs.executor import Careful, ReportPosition, ShardDone, WorkPosition
+from raison.runs.identity import key_of_work, method_identity, model_identity, transformers_model_of
 from raison.runs.plan import PlannedText, planned_header, shard_of
-from raison.runs.records import (
+from raison.runs.result_records import (
     Failure,
     ResultRecord,
     StoredNumbers,
     pack_explanations,
     stored_numbers,
 )
-from raison.runs.spec import Means, RunSpec
+from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place
 from raison.studies.method_lists import method_list, metric_list
 
@@ -56,7 +56,7 @@ def cost_file(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Result:
+class ShardResult:
     """A text by one method, and what that cost, which is kept in another file."""
 
     record: ResultRecord
@@ -71,9 +71,10 @@ class Worker:
     """A model with everything that a run asks of it."""
 
     def __init__(self, place: Place, spec: RunSpec, means: Means, model: Model | None = None):
-        self.place, self.spec = place, spec
+        self.place = place
+        self.spec = spec
         self.model: Model = load(spec.model, **means.load_options) if model is None else model
-        transformer = transformer_of(self.model)
+        transformer = transformers_model_of(self.model)
         if transformer is not None:
             own_memory(transformer)
         self.methods: list[Method] = method_list(spec.methods)
@@ -108,19 +109,19 @@ class Worker:
         clock = time.process_time()
         shard = shard_of(self.place, number)
         notices: list[str] = []
-        results: list[Result] = []
+        results: list[ShardResult] = []
         done = 0
         for chunk, places in enumerate(shard.chunks):
             texts = [shard.texts[place] for place in places]
             together = None
             if not careful.asks_for_single_texts(chunk, places):
-                report_position(Position(chunk, -1, len(texts), done))
+                report_position(WorkPosition(chunk, -1, len(texts), done))
                 together = self.explain_together(texts, notices)
             if together is not None:
                 results += together
             else:
                 for offset, (place, text) in enumerate(zip(places, texts, strict=True)):
-                    report_position(Position(chunk, place, 1, done + offset))
+                    report_position(WorkPosition(chunk, place, 1, done + offset))
                     results += self.explain_alone(text, careful.poison.get(place))
             done += len(texts)
 
@@ -135,18 +136,18 @@ class Worker:
             notices=tuple(notices),
         )
 
-    def write(self, number: int, results: Sequence[Result]) -> None:
+    def write(self, number: int, results: Sequence[ShardResult]) -> None:
         """Write the files of a shard; the records come last: where they are, the shard is done."""
         costs = [result.cost_to_json() for result in results]
         records = [result.record.to_json() for result in results]
-        self.place.put(cost_file(number), lines.pack(costs, [number]))
-        self.place.put(shard_file(number), lines.pack(records, [number]))
+        self.place.put(cost_file(number), checked_lines.pack_lines(costs, [number]))
+        self.place.put(shard_file(number), checked_lines.pack_lines(records, [number]))
 
     # -- from texts to records ------------------------------------------------------------------------------
 
     def explain_together(
         self, texts: Sequence[PlannedText], notices: list[str]
-    ) -> list[Result] | None:
+    ) -> list[ShardResult] | None:
         """The results of some texts; None where one of them stands in the way, or memory does."""
         try:
             return self.explain(texts)
@@ -167,7 +168,7 @@ class Worker:
         second = self.explain_together(texts[half:], notices)
         return None if first is None or second is None else first + second
 
-    def explain_alone(self, text: PlannedText, poison: str | None) -> list[Result]:
+    def explain_alone(self, text: PlannedText, poison: str | None) -> list[ShardResult]:
         """The results of one text; what goes wrong is recorded, after a second try where that could help."""
         if poison is not None:
             return self.failed(text, Failure(poison[:LONGEST_REASON], TRIES))
@@ -184,22 +185,22 @@ class Worker:
                 )
         return self.failed(text, Failure(reason[:LONGEST_REASON], TRIES))
 
-    def failed(self, text: PlannedText, failure: Failure) -> list[Result]:
+    def failed(self, text: PlannedText, failure: Failure) -> list[ShardResult]:
         """What is recorded of a text that can't be explained."""
         heads = self.heads(text)
-        return [Result(replace(head, failure=failure), costs=None) for head in heads]
+        return [ShardResult(replace(head, failure=failure), costs=None) for head in heads]
 
     def heads(self, text: PlannedText) -> Iterator[ResultRecord]:
         """The records of a text, method by method, without what the methods say."""
         for name, identity in zip(self.method_names, self.method_identities, strict=True):
             yield ResultRecord(
-                key=key_of(self.identity, self.spec, identity, text.example),
+                key=key_of_work(self.identity, self.spec, identity, text.example),
                 index=text.index,
                 example=text.example,
                 method=name,
             )
 
-    def explain(self, texts: Sequence[PlannedText]) -> list[Result]:
+    def explain(self, texts: Sequence[PlannedText]) -> list[ShardResult]:
         """The results of every text by every method, text by text."""
         examples = [replace(text.example, id=str(text.index)) for text in texts]
         by_method: list[dict[str, list[Explanation]]] = []
@@ -224,7 +225,7 @@ class Worker:
                     record = replace(
                         record, numbers=tuple(numbers[id(each)] for each in explanations)
                     )
-                results.append(Result(record, packed.costs))
+                results.append(ShardResult(record, packed.costs))
         return results
 
     def measure(
@@ -237,7 +238,7 @@ class Worker:
             for text in texts:
                 for explanation in by_text[str(text.index)]:
                     subjects.append(self.subject(method, text, explanation, cache))
-        measured = measure(self.model, subjects, self.metrics, self.spec.removal)
+        measured = measure_explanations(self.model, subjects, self.metrics, self.spec.removal)
 
         numbers = {}
         for subject, row in zip(subjects, measured, strict=True):

@@ -1,4 +1,4 @@
-"""Attention heads that matter, ready to be printed or drawn: what `raison heads` counted, and which heads are chosen.
+"""The selection of attention heads that matter: what `raison heads` counted, the chosen heads, their blocks.
 
 `HeadStatistics` reads an artifact of `raison heads`; `HeadSelection` adds the masks that were made from it.
 """
@@ -12,15 +12,15 @@ import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.show.wording import clean
+from raison.show.text_formats import clean_text
 
 __all__ = [
     "BestHead",
+    "HeadRelation",
     "HeadSelection",
     "HeadStatistics",
-    "Relation",
-    "list_blocks",
-    "signed_offset",
+    "list_head_blocks",
+    "signed_head_offset",
 ]
 
 FIELDS = (
@@ -47,7 +47,7 @@ class BestHead:
 
 
 @dataclass(frozen=True)
-class Relation:
+class HeadRelation:
     """One syntactic relation: how often heads, and fixed relative positions, find the second word from the first."""
 
     name: str
@@ -57,13 +57,22 @@ class Relation:
     max_lambda: float  # what a look at one fixed position finds
 
     @classmethod
-    def of(cls, artifact: Artifact, name: str) -> Relation:
-        pairs = artifact.data["counts"][name]
+    def of(cls, artifact: Artifact, name: str) -> HeadRelation:
+        """A relation by its name in an artifact of heads."""
+        data = artifact.data
+        pairs = data["counts"][name]
         if not pairs:
-            return cls(name, 0, np.zeros((0, 0)), {}, 0.0)
-        shares = {int(distance): share for distance, share in artifact.data["lambda"][name].items()}
-        alpha = np.array(artifact.data["alpha"][name])
-        return cls(name, pairs, alpha, shares, artifact.data["lambda_max"][name])
+            return cls(name, pairs=0, alpha=np.zeros((0, 0)), shares={}, max_lambda=0.0)
+        shares = {}
+        for distance, share in data["lambda"][name].items():
+            shares[int(distance)] = share
+        return cls(
+            name,
+            pairs=pairs,
+            alpha=np.array(data["alpha"][name]),
+            shares=shares,
+            max_lambda=data["lambda_max"][name],
+        )
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class HeadStatistics:
 
     kinds: tuple[str, ...]  # of the maps: self, encoder, decoder, cross
     direction: str  # from which word of a pair the other is looked for
-    relations: tuple[Relation, ...]
+    relations: tuple[HeadRelation, ...]
     offsets: np.ndarray  # [maps heads] the relative position that a head looks at most often
     shares: np.ndarray  # [maps heads] α of that position
     model: str
@@ -89,22 +98,22 @@ class HeadStatistics:
                 f"This file of heads is not complete (no {', '.join(missing)}): make it anew with `raison heads`."
             )
         data, about = artifact.data, artifact.about
+        corpus = about.get("corpus") or "a corpus"
+        relations = [HeadRelation.of(artifact, name) for name in data["relations"]]
         return cls(
             kinds=tuple(data["kinds"]),
             direction=data["direction"],
-            relations=tuple(Relation.of(artifact, name) for name in data["relations"]),
+            relations=tuple(relations),
             offsets=np.array(data["positional"]["offset"]),
             shares=np.array(data["positional"]["alpha"]),
-            model=clean(artifact.model) or "a model",
-            corpus=clean(
-                f"{about.get('corpus') or 'a corpus'}, {about.get('sentences', 0)} sentences"
-            ),
+            model=clean_text(artifact.model) or "a model",
+            corpus=clean_text(f"{corpus}, {about.get('sentences', 0)} sentences"),
             texts_cut=about.get("texts cut") or 0,
             texts_left_out=about.get("texts left out") or 0,
         )
 
     @property
-    def counted(self) -> list[Relation]:
+    def counted(self) -> list[HeadRelation]:
         """The relations that have pairs in the corpus."""
         return [relation for relation in self.relations if relation.pairs]
 
@@ -130,7 +139,8 @@ class HeadStatistics:
         """The relation that a head finds best; none where nothing was counted."""
         if not self.counted:
             return ""
-        return self.counted[int(self.margins_by_relation[:, row, head].argmax())].name
+        best = int(self.margins_by_relation[:, row, head].argmax())
+        return self.counted[best].name
 
     def alpha(self, relation: str, row: int, head: int) -> float:
         """How often a head finds a relation."""
@@ -144,13 +154,17 @@ class HeadStatistics:
         names = []
         for place, kind in enumerate(self.kinds):
             number = self.kinds[:place].count(kind)
-            names.append(f"{kind} {number}" if several else str(number))
+            if several:
+                names.append(f"{kind} {number}")
+            else:
+                names.append(str(number))
         return names
 
-    def best_head(self, relation: Relation) -> BestHead:
+    def best_head(self, relation: HeadRelation) -> BestHead:
         """The head that finds a relation most often."""
         row, head = np.unravel_index(int(relation.alpha.argmax()), relation.alpha.shape)
-        return BestHead(f"{self.blocks[row]}.{head}", float(relation.alpha[row, head]))
+        alpha = float(relation.alpha[row, head])
+        return BestHead(f"{self.blocks[row]}.{head}", alpha)
 
 
 @dataclass(frozen=True)
@@ -182,36 +196,47 @@ class HeadSelection:
     @property
     def empty_blocks(self) -> list[str]:
         """Blocks without any chosen head."""
-        blocks = self.statistics.blocks
-        return [name for row, name in enumerate(blocks) if not self.any_kind[row].any()]
+        empty = []
+        for row, name in enumerate(self.statistics.blocks):
+            if not self.any_kind[row].any():
+                empty.append(name)
+        return empty
 
     def rules(self) -> list[str]:
         """How many heads of each kind, and why them: syntactic ones, positional ones."""
         more = ""
-        if self.top:
-            many = f" {self.top}" if self.top > 1 else ""
-            more = f", and the best{many} of each block"
+        if self.top == 1:
+            more = ", and the best of each block"
+        elif self.top:
+            more = f", and the best {self.top} of each block"
+        syntactic = int(self.syntactic.sum())
+        positional = int(self.positional.sum())
         return [
-            f"{int(self.syntactic.sum())} syntactic: α > max λ + {self.syntactic_margin:g}{more}",
-            f"{int(self.positional.sum())} positional: α > {self.positional_share:g}{more}",
+            f"{syntactic} syntactic: α > max λ + {self.syntactic_margin:g}{more}",
+            f"{positional} positional: α > {self.positional_share:g}{more}",
         ]
 
 
-def signed_offset(offset: int) -> str:
+def signed_head_offset(offset: int) -> str:
     """A relative position with its sign."""
-    return f"{offset:+d}".replace("-", "−") if offset else "0"
+    if not offset:
+        return "0"
+    return f"{offset:+d}".replace("-", "−")
 
 
-def list_blocks(blocks: list[str]) -> str:
+def list_head_blocks(blocks: list[str]) -> str:
     """`block 3`, `blocks 0, 3–9 and 12`, `encoder block 1 and cross blocks 0 and 1`."""
-    numbers: dict[str, list[int]] = {}
+    numbers_of_kind: dict[str, list[int]] = {}
     for block in blocks:
         kind, _, number = block.rpartition(" ")
-        numbers.setdefault(kind, []).append(int(number))
-    return join_names([f"{kind} {name_numbers(each)}".strip() for kind, each in numbers.items()])
+        numbers_of_kind.setdefault(kind, []).append(int(number))
+    names = []
+    for kind, numbers in numbers_of_kind.items():
+        names.append(f"{kind} {name_block_numbers(numbers)}".strip())
+    return join_block_names(names)
 
 
-def name_numbers(numbers: list[int]) -> str:
+def name_block_numbers(numbers: list[int]) -> str:
     """Numbers of blocks, more than two neighbours as a range."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -222,11 +247,17 @@ def name_numbers(numbers: list[int]) -> str:
 
     names: list[str] = []
     for run in runs:
-        names += [f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run)
-    return f"block{'s' if len(numbers) > 1 else ''} {join_names(names)}"
+        if len(run) > 2:
+            names.append(f"{run[0]}–{run[-1]}")
+        else:
+            names += map(str, run)
+    noun = "blocks" if len(numbers) > 1 else "block"
+    return f"{noun} {join_block_names(names)}"
 
 
-def join_names(names: list[str]) -> str:
+def join_block_names(names: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    if not first:
+        return last
+    return f"{', '.join(first)} and {last}"

@@ -15,7 +15,7 @@ __all__ = [
     "MarginalisedToken",
     "RepeatedAtPosition",
     "SubsetPerplexity",
-    "judge",
+    "compatibility_verdict",
 ]
 
 WORSE = 1.1  # ratio of perplexities from which on more context makes guesses worse
@@ -89,7 +89,7 @@ class CompatibilityVerdict:
     trusted: bool
 
 
-def judge(
+def compatibility_verdict(
     name: str,
     *,
     subsets: Sequence[SubsetPerplexity],
@@ -102,15 +102,18 @@ def judge(
     faults = [
         *worse_than_frequencies(subsets, guess),
         *worse_with_more_context(subsets),
-        *repeats_words(repetition),
-        *far_from_truth(truth),
+        *repeats_lone_words(repetition),
+        *far_from_marginalised_truth(truth),
     ]
     if not faults:
         sentence = (
             f"Rationales of {name} can be taken at face value: it behaves on parts of a context."
         )
         return CompatibilityVerdict(sentence, trusted=True)
-    listed = faults[0] if len(faults) == 1 else ", ".join(faults[:-1]) + ", and " + faults[-1]
+    *first_faults, last_fault = faults
+    listed = last_fault
+    if first_faults:
+        listed = ", ".join(first_faults) + ", and " + last_fault
     sentence = (
         f"Rationales of {name} can't be taken at face value: {listed}. "
         f"`raison train compatibility -m {name}` teaches it to read parts of a context."
@@ -123,7 +126,7 @@ def worse_than_frequencies(subsets: Sequence[SubsetPerplexity], guess: float) ->
     if poorest.low <= guess:
         return []
     return [
-        f"with {name_of_size(poorest.size)} its perplexity is {poorest.perplexity:,.0f}, "
+        f"with {name_of_context_size(poorest.size)} its perplexity is {poorest.perplexity:,.0f}, "
         f"and {guess:,.0f} by the frequencies of tokens alone"
     ]
 
@@ -136,21 +139,26 @@ def worse_with_more_context(subsets: Sequence[SubsetPerplexity]) -> list[str]:
     if worst.ratio <= WORSE:
         return []
     return [
-        f"{name_of_size(worst.size)} make its guesses worse than {name_of_size(worst.fewer)} "
+        f"{name_of_context_size(worst.size)} make its guesses worse than {name_of_context_size(worst.fewer)} "
         f"(perplexity × {worst.ratio:.2f} in the same places)"
     ]
 
 
-def repeats_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
-    shares = [max(row.alone, row.beside_another or 0.0) for row in repetition]
+def repeats_lone_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
+    shares = []
+    for row in repetition:
+        shares.append(max(row.alone, row.beside_another or 0.0))
     highest = max(shares, default=0.0)
     if highest <= REPEATS:
         return []
     return [f"it repeats a word that stands alone with a probability of up to {highest:.2f}"]
 
 
-def far_from_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
-    distances = [abs(row.true - row.masked) for row in truth if row.kind == "likeliest"]
+def far_from_marginalised_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
+    distances = []
+    for row in truth:
+        if row.kind == "likeliest":
+            distances.append(abs(row.true - row.masked))
     if not distances:
         return []
     distance = float(np.mean(distances))
@@ -161,7 +169,7 @@ def far_from_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
     ]
 
 
-def name_of_size(size: int | None) -> str:
+def name_of_context_size(size: int | None) -> str:
     """A number of kept tokens, as a sentence says it."""
     if size is None:
         return "all tokens"

@@ -10,12 +10,12 @@ from raison.core.records import Encoding, Example
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Model, TargetSpec
 
-__all__ = ["encode_blocks", "read_texts"]
+__all__ = ["encode_blocks", "read_block_texts"]
 
 LETTERS = 6  # for a token, and more than any tokenizer of a language with letters needs
 
 
-def read_texts(
+def read_block_texts(
     model: Model,
     data: str,
     *,
@@ -28,7 +28,7 @@ def read_texts(
     loaded = open_dataset(data, split=split, data=folder, skip_broken=True)
     if model.task == "seq2seq":
         return list(loaded.examples[:limit])
-    texts = join_texts(loaded.examples, characters=LETTERS * length, limit=limit)
+    texts = join_block_texts(loaded.examples, characters=LETTERS * length, limit=limit)
     if not texts:
         raise InputError(
             f"{data} is shorter than {length} tokens: give more text, or a smaller --length."
@@ -36,7 +36,7 @@ def read_texts(
     return texts
 
 
-def join_texts(examples: Iterable[Example], *, characters: int, limit: int) -> list[Example]:
+def join_block_texts(examples: Iterable[Example], *, characters: int, limit: int) -> list[Example]:
     """At most `limit` texts of more than so many characters, each made of texts that follow each other."""
     joined: list[Example] = []
     lines: list[str] = []
@@ -63,7 +63,8 @@ def encode_blocks(model: Model, texts: Sequence[Example], length: int) -> list[E
                 whole.start[whole.start >= 0].min()
             )  # a text that is too long for the model is cut in front
             end = int(whole.end[length - 1])
-            blocks += model.encode([Example(whole.texts[0][begin:end])], truncate=True)
+            block = whole.texts[0][begin:end]
+        blocks += model.encode([Example(block)], truncate=True)
     if not blocks:
         raise InputError(f"No text has {length} tokens: give longer texts, or a smaller --length.")
     return blocks

@@ -17,11 +17,11 @@ from raison.metrics.base import Metric
 __all__ = [
     "DataRequest",
     "check_examples",
+    "count_with_noun",
     "data_notes",
     "example_with_target",
     "examples_with_ids",
-    "quantity",
-    "read_data",
+    "read_evaluation_data",
 ]
 
 
@@ -38,7 +38,7 @@ class DataRequest:
     folder: Path | str | None = None  # that holds the data sets
 
 
-def read_data(request: DataRequest) -> LoadedData:
+def read_evaluation_data(request: DataRequest) -> LoadedData:
     """The examples of a list, a data set or a file."""
     data = request.data
     if isinstance(data, (str, os.PathLike)):
@@ -62,7 +62,10 @@ def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
             )
         raise InputError(f"There is no text in {data.name}: name data that has some.")
 
-    need_gold = [metric.name for metric in metrics if "gold" in metric.needs]
+    need_gold = []
+    for metric in metrics:
+        if "gold" in metric.needs:
+            need_gold.append(metric.name)
     if need_gold and not data.gold:
         raise InputError(
             f"{data.name} has no human rationales to compare with: use data that has some, or another metric than "
@@ -72,10 +75,10 @@ def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
 
 def examples_with_ids(examples: Sequence[Example]) -> list[Example]:
     """Examples that can be told apart: those without an id are known by their number."""
-    return [
-        example if example.id else replace(example, id=str(number))
-        for number, example in enumerate(examples)
-    ]
+    numbered = []
+    for number, example in enumerate(examples):
+        numbered.append(example if example.id else replace(example, id=str(number)))
+    return numbered
 
 
 def example_with_target(example: Example, target: str, data: str) -> Example:
@@ -100,13 +103,13 @@ def data_notes(data: LoadedData) -> list[str]:
     notes += data.doubts
     if data.broken:
         notes.append(
-            f"{quantity(len(data.broken), 'broken record was', 'broken records were')} left out"
+            f"{count_with_noun(len(data.broken), 'broken record was', 'broken records were')} left out"
         )
     for what, count in data.mended.items():
-        notes.append(f"put right in {quantity(count, 'record', 'records')}: {what}")
+        notes.append(f"put right in {count_with_noun(count, 'record', 'records')}: {what}")
     return notes
 
 
-def quantity(count: int, one: str, many: str) -> str:
+def count_with_noun(count: int, one: str, many: str) -> str:
     """A number with the word for one or for many."""
     return f"{count} {one if count == 1 else many}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
 from raison.core.errors import Unsupported
+from raison.core.json_record import JsonObject
 from raison.core.records import Encoding
 from raison.datasets.conllu import Sentence
 from raison.models.protocol import Map, Trace
@@ -18,6 +19,7 @@ __all__ = ["HeadCounts"]
 
 PARSED = ("self", "encoder")  # maps over the text that has a tree
 DIGITS = 6
+Value = TypeVar("Value")
 
 
 class HeadCounts:
@@ -36,19 +38,19 @@ class HeadCounts:
         self.heads = head_numbers.pop()
         self.relations = relations
         self.specials = specials
-        self.causal = not any(
-            looks_ahead(attention) for attention in longest.maps if attention.kind in PARSED
-        )
+        self.causal = True
+        for attention in longest.maps:
+            if attention.kind in PARSED and looks_ahead(attention):
+                self.causal = False
         self.finder = PairFinder(relations, subtypes=subtypes, causal=self.causal)
         self.longest = len(longest.encoding)
 
         maps = len(self.kinds)
-        self.hits = np.zeros(
-            (2, maps, len(relations), self.heads), np.int64
-        )  # in the two directions
-        self.offsets = np.zeros(
-            (maps, self.heads, 2 * self.longest + 1), np.int64
-        )  # of r = -longest .. longest
+        # in the two directions
+        self.hits = np.zeros((2, maps, len(relations), self.heads), np.int64)
+        # of r = -longest .. longest
+        self.offset_count = 2 * self.longest + 1
+        self.offsets = np.zeros((maps, self.heads, self.offset_count), np.int64)
         self.queries = np.zeros(maps, np.int64)
         self.texts = self.tokens = self.cut = 0
 
@@ -63,11 +65,10 @@ class HeadCounts:
         directions = self.finder.find(encoding, sentence)
         for number, attention in enumerate(trace.maps):
             weights = attention.weights.cpu().double().numpy()  # [h s t]
-            best = attention.cols[
-                weights.argmax(-1)
-            ]  # [h s] on the axis; of equal weights the first
-            visible = np.any(weights > 0, axis=0)  # [s t]
-            self.add_offsets(number, attention, encoding, visible=np.asarray(visible), best=best)
+            # [h s] on the axis; of equal weights the first
+            best = attention.cols[weights.argmax(-1)]
+            visible = np.asarray(np.any(weights > 0, axis=0))  # [s t]
+            self.add_offsets(number, attention, encoding, visible=visible, best=best)
             if attention.kind in PARSED:
                 for way, pairs in enumerate(directions):
                     self.add_hits(self.hits[way, number], pairs, attention, best)
@@ -81,7 +82,8 @@ class HeadCounts:
         row_of_token = np.zeros(pairs.keys.shape[1], np.int64)
         row_of_token[attention.rows] = np.arange(len(attention.rows))
         looked_at = best[:, row_of_token[pairs.query]]  # [h p]
-        found = pairs.keys[np.arange(len(pairs)), looked_at]  # [h p]
+        numbers = np.arange(len(pairs))
+        found = pairs.keys[numbers, looked_at]  # [h p]
         np.add.at(hits, pairs.relation, found.T)
 
     def add_offsets(
@@ -94,7 +96,8 @@ class HeadCounts:
         best: np.ndarray,
     ) -> None:
         """Count the relative positions at which the heads of one map look; `visible` [s t], `best` [h s]."""
-        others = attention.cols[None, :] != attention.rows[:, None]
+        rows = attention.rows[:, None]
+        others = attention.cols[None, :] != rows
         sees_others = (visible & others).any(1)
         if self.specials:
             counted = np.ones(len(attention.rows), bool)
@@ -103,10 +106,13 @@ class HeadCounts:
             if "context" in encoding.segments:
                 counted &= sentence_tokens(encoding)[attention.rows]
 
-        offset = encoding.positions[best] - encoding.positions[attention.rows][None, :]  # [h s]
-        width = 2 * self.longest + 1
-        cell = np.arange(self.heads)[:, None] * width + offset + self.longest
-        counts = np.bincount(cell[:, counted].reshape(-1), minlength=self.heads * width)
+        own_position = encoding.positions[attention.rows]
+        offset = encoding.positions[best] - own_position[None, :]  # [h s]
+        width = self.offset_count
+        first_cell = np.arange(self.heads) * width
+        cell = first_cell[:, None] + offset + self.longest
+        counted_cells = cell[:, counted].reshape(-1)
+        counts = np.bincount(counted_cells, minlength=self.heads * width)
         self.offsets[number] += counts.reshape(self.heads, width)
         self.queries[number] += int(counted.sum())
 
@@ -120,10 +126,11 @@ class HeadCounts:
     @property
     def pairs(self) -> np.ndarray:
         """[k] pairs behind α."""
-        pairs: np.ndarray = self.finder.asked[self.used].sum(0)
+        asked = self.finder.asked[self.used]
+        pairs: np.ndarray = asked.sum(0)
         return pairs
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> JsonObject:
         """What the file holds: α by relation, the baseline λ, and the best position of each head."""
         distances = self.finder.distances
         reachable = distances
@@ -133,12 +140,14 @@ class HeadCounts:
             reachable = [fold_signs(counts) for counts in distances]
             direction = "later to the earlier word"
         hits = self.hits[self.used].sum(0)
+        shape = {}
+        for kind in self.kinds:
+            shape[kind] = [self.kinds.count(kind), self.heads]
+        parsed = [kind for kind in PARSED if kind in self.kinds]
         return {
-            "shape": {
-                kind: [self.kinds.count(kind), self.heads] for kind in dict.fromkeys(self.kinds)
-            },
+            "shape": shape,
             "kinds": self.kinds,
-            "parsed": [kind for kind in PARSED if kind in self.kinds],
+            "parsed": parsed,
             "relations": list(self.relations),
             "direction": direction,
             "alpha": self.shares_by_relation(hits, self.pairs),
@@ -149,7 +158,7 @@ class HeadCounts:
             "positional": self.positional(),
         }
 
-    def direction(self, way: int) -> dict[str, Any]:
+    def direction(self, way: int) -> JsonObject:
         """α and the pairs of one direction alone."""
         asked = self.finder.asked[way]
         return {
@@ -157,12 +166,12 @@ class HeadCounts:
             "counts": self.by_relation(asked),
         }
 
-    def positional(self) -> dict[str, Any]:
+    def positional(self) -> JsonObject:
         """The best relative position of each head and its share of the queries."""
         counts = self.offsets.copy()
         if not self.specials:
             # r = 0 is the token itself
-            looks_at_itself = [kind != "cross" for kind in self.kinds]
+            looks_at_itself = np.array(self.kinds) != "cross"
             counts[looks_at_itself, :, self.longest] = 0
         best = counts.argmax(-1)
         share = ratio_or_zero(counts.max(-1), self.queries[:, None])
@@ -176,12 +185,14 @@ class HeadCounts:
         self, hits: np.ndarray, asked: np.ndarray
     ) -> dict[str, list[list[float]]]:
         """[maps heads] of shares by relation."""
-        return {
-            name: rounded_rows(ratio_or_zero(hits[:, k], asked[k]))
-            for k, name in enumerate(self.relations)
-        }
+        shares = {}
+        for k, name in enumerate(self.relations):
+            share = ratio_or_zero(hits[:, k], asked[k])
+            shares[name] = rounded_rows(share)
+        return shares
 
-    def by_relation(self, values: Iterable[Any]) -> dict[str, Any]:
+    def by_relation(self, values: Iterable[Value]) -> dict[str, Value]:
+        """One value for each relation, by its name."""
         return dict(zip(self.relations, values, strict=True))
 
 
@@ -197,7 +208,9 @@ def ratio_or_zero(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def rounded_rows(values: np.ndarray) -> list[list[float]]:
-    rows: list[list[float]] = np.round(values, DIGITS).tolist()
+    """The rows of a table as lists, to six digits."""
+    rounded = np.round(values, DIGITS)
+    rows: list[list[float]] = rounded.tolist()
     return rows
 
 
@@ -213,7 +226,10 @@ def shares_by_distance(counts: Mapping[int, int]) -> dict[int, float]:
     """Shares by distance, nearest first."""
     total = sum(counts.values())
     nearest_first = sorted(counts, key=lambda distance: (abs(distance), distance))
-    return {distance: round(counts[distance] / total, DIGITS) for distance in nearest_first}
+    shares = {}
+    for distance in nearest_first:
+        shares[distance] = round(counts[distance] / total, DIGITS)
+    return shares
 
 
 def largest_share(counts: Mapping[int, int]) -> float:

@@ -52,9 +52,9 @@ class DirectedPairs:
         masks = np.zeros((len(self.keys), size), bool)
         for mask, key in zip(masks, self.keys, strict=True):
             mask[key] = True
-        return TokenPairs(
-            np.array(self.relations, np.int64), np.array(self.queries, np.int64), masks
-        )
+        relations = np.array(self.relations, np.int64)
+        queries = np.array(self.queries, np.int64)
+        return TokenPairs(relations, queries, masks)
 
 
 class PairFinder:
@@ -64,12 +64,10 @@ class PairFinder:
         self.number_of = {name: number for number, name in enumerate(relations)}
         self.subtypes = subtypes
         self.causal = causal
-        self.asked = np.zeros(
-            (2, len(relations)), np.int64
-        )  # pairs that could be found, in the two directions
-        self.distances: list[Counter[int]] = [
-            Counter() for _ in relations
-        ]  # id − head of the pairs
+        # pairs that could be found, in the two directions
+        self.asked = np.zeros((2, len(relations)), np.int64)
+        # id − head of the pairs
+        self.distances: list[Counter[int]] = [Counter() for _ in relations]
         self.skipped: Counter[str] = Counter()  # pairs that were left out, by the reason
 
     def find(self, encoding: Encoding, sentence: Sentence) -> tuple[TokenPairs, TokenPairs]:
@@ -77,37 +75,49 @@ class PairFinder:
         tokens = tokens_of_words(encoding, sentence)
         directions = (DirectedPairs(), DirectedPairs())
         for dependent, word in enumerate(sentence.words):
-            name = word.relation.partition(":")[0] if self.subtypes else word.relation
+            name = word.relation
+            if self.subtypes:
+                name, _, _ = name.partition(":")
             if name not in self.number_of or word.head < 0:
                 continue
             relation = self.number_of[name]
-            ends = tokens[dependent], tokens[word.head]
-            reason = self.reason_to_skip(encoding, *ends)
+            of_dependent = tokens[dependent]
+            of_head = tokens[word.head]
+            reason = self.reason_to_skip(encoding, of_dependent, of_head)
             if reason:
                 self.skipped[reason] += 1
                 continue
             self.distances[relation][dependent - word.head] += 1
+            ends = (of_dependent, of_head)
             for way, pairs in enumerate(directions):
-                query, key = ends[way], ends[1 - way]
+                query = ends[way]
+                key = ends[1 - way]
                 if self.causal and query[0] < key[0]:
                     continue
                 self.asked[way, relation] += 1
-                pairs.add(relation, int(query[-1 if self.causal else 0]), key)
+                looking = query[-1] if self.causal else query[0]
+                pairs.add(relation, int(looking), key)
+        size = len(encoding)
         from_dependent, from_head = directions
-        return from_dependent.on_axis(len(encoding)), from_head.on_axis(len(encoding))
+        return from_dependent.on_axis(size), from_head.on_axis(size)
 
     def reason_to_skip(self, encoding: Encoding, one: np.ndarray, other: np.ndarray) -> str:
         """Why the pair of two words is left out; "" where it counts."""
-        if not len(one) or not len(other) or np.intersect1d(one, other).size:
+        has_tokens = len(one) > 0 and len(other) > 0
+        if not has_tokens or np.intersect1d(one, other).size:
             return "no token of their own"
-        if self.causal and encoding.start[0] >= 0 and min(one[0], other[0]) == 0:
+
+        first = min(one[0], other[0])
+        if self.causal and encoding.start[0] >= 0 and first == 0:
             return "at the first token"
         return ""
 
 
 def sentence_segment(encoding: Encoding) -> int:
     """The text that has the tree: of a question with its context, the context."""
-    return encoding.segments.index("context") if "context" in encoding.segments else 0
+    if "context" not in encoding.segments:
+        return 0
+    return encoding.segments.index("context")
 
 
 def sentence_tokens(encoding: Encoding) -> np.ndarray:
@@ -128,7 +138,13 @@ def tokens_of_words(encoding: Encoding, sentence: Sentence) -> list[np.ndarray]:
     starts = np.full(len(inside), -1)
     for place, token in enumerate(inside):
         # the space that many tokenizers put in front of a word is no part of it
-        core = stripped_span(text, int(encoding.start[token]), int(encoding.end[token]))
+        start = int(encoding.start[token])
+        end = int(encoding.end[token])
+        core = stripped_span(text, start, end)
         if core is not None:
             starts[place] = core[0]
-    return [inside[(word.start <= starts) & (starts < word.end)] for word in sentence.words]
+    tokens_of_words = []
+    for word in sentence.words:
+        in_word = (word.start <= starts) & (starts < word.end)
+        tokens_of_words.append(inside[in_word])
+    return tokens_of_words

@@ -40,7 +40,10 @@ def compare_with_marginalised(
     for number, encoding in enumerate(encodings):
         progress.report(number, len(encodings), "tokens marginalised")
         places = np.flatnonzero(~encoding.fixed)[:4]
-        if len(places) < 4 or places[3] - places[0] != 3:
+        if len(places) < 4:
+            continue
+        are_neighbours = places[3] - places[0] == 3
+        if not are_neighbours:
             continue
         truth = marginalise_second_token(model, encoding, places)
         fourth = int(places[3])
@@ -66,9 +69,11 @@ def probability_without_second(
     """f(y_4 | y_1, y_3) of one token; the third token stays, since the target is read from it."""
     keep = np.zeros((1, len(encoding)), bool)
     keep[0, places[0]] = True
-    target = Target("token", (token,), (int(places[3]),), model.codec.name(token), "prob")
+    fourth = int(places[3])
+    target = Target("token", (token,), (fourth,), model.codec.name(token), "prob")
+    question = Question(encoding, target, keep)
     with progress.silence():
-        (scored,) = model.score([Question(encoding, target, keep)], removal="delete")
+        (scored,) = model.score([question], removal="delete")
     return float(scored.value[0, 0])
 
 
@@ -77,10 +82,14 @@ def marginalise_second_token(
     model: TransformersWriter, encoding: Encoding, places: np.ndarray
 ) -> Marginalised:
     """p(y_4 | y_1, y_3) = Σ_k f(k | y_1) f(y_3 | y_1 k) f(y_4 | y_1 k y_3) / Σ_k f(k | y_1) f(y_3 | y_1 k)."""
-    second, third = int(places[1]), int(places[2])
-    ids = torch.from_numpy(encoding.ids[: third + 1].copy()).to(model.device)
-    next_token = logits_of(model, ids[None, :second])[0, -1].softmax(-1)
-    mass, likely = next_token.topk(min(LIKELY, len(next_token)))
+    second = int(places[1])
+    third = int(places[2])
+    first_ids = encoding.ids[: third + 1].copy()
+    ids = torch.from_numpy(first_ids).to(model.device)
+    first_logits = logits_of(model, ids[None, :second])
+    next_token = first_logits[0, -1].softmax(-1)
+    count = min(LIKELY, len(next_token))
+    mass, likely = next_token.topk(count)
     rows = ids.repeat(len(likely), 1)
     rows[:, second] = likely
 
@@ -89,8 +98,10 @@ def marginalise_second_token(
     for start in range(0, len(rows), ROWS):
         part = slice(start, start + ROWS)
         logits = logits_of(model, rows[part])
-        weights[part] = mass[part] * logits[:, second].softmax(-1)[:, int(ids[third])]
-        mixed += weights[part] @ logits[:, third].softmax(-1)
+        third_token = logits[:, second].softmax(-1)
+        weights[part] = mass[part] * third_token[:, int(ids[third])]
+        fourth_token = logits[:, third].softmax(-1)
+        mixed += weights[part] @ fourth_token
     return Marginalised(mixed / weights.sum(), float(mass.sum()))
 
 

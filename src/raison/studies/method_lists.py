@@ -22,7 +22,9 @@ def method_list(methods: str | Method | Sequence[str | Spec | Method]) -> list[M
     if not built:
         raise InputError("There is nothing to evaluate: name at least one method.")
 
-    specs = [str(method.spec()) for method in built]
+    specs = []
+    for method in built:
+        specs.append(str(method.spec()))
     if twice := repeated_names(specs):
         raise InputError(f"{', '.join(twice)} is named twice: name every method once.")
     return built
@@ -32,7 +34,10 @@ def build_method_or_search(method: str | Spec | Method) -> Method:
     """The method of a spec; what is no method may be a search."""
     if isinstance(method, Method):
         return method
-    name = method.name if isinstance(method, Spec) else Spec.parse(method).name
+    if isinstance(method, Spec):
+        name = method.name
+    else:
+        name = Spec.parse(method).name
     is_search = name in search_registry and name not in method_registry
     registry = search_registry if is_search else method_registry
     built: Method = registry.build(method)

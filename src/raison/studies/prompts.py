@@ -10,16 +10,16 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Example, Span
-from raison.metrics.answers import answer_f1, exact_match
+from raison.metrics.answer_match import answer_f1, exact_match
 from raison.models.protocol import Model
 from raison.models.transformers_model import TransformersWriter
 
-__all__ = ["answer_quality", "prompt_of", "with_written_answer"]
+__all__ = ["answer_quality", "question_prompt", "with_written_answer"]
 
 LONGEST = 24  # tokens of a written answer
 
 
-def prompt_of(example: Example, template: str) -> Example:
+def question_prompt(example: Example, template: str) -> Example:
     """A question and its context as a prompt; the gold span moves with the context, and only these two may be removed.
 
     What the model answers is not known yet: see `with_written_answer`.
@@ -28,9 +28,11 @@ def prompt_of(example: Example, template: str) -> Example:
         raise InputError(f"The question {example.text[:40]!r} has no context: a prompt needs both.")
     prompt = Example.from_template(template, question=example.text, context=example.pair)
     begin = next(slot.start for slot in prompt.slots if slot.name == "context")
-    gold = tuple(Span(span.start + begin, span.end + begin) for span in example.gold)
+    gold = []
+    for span in example.gold:
+        gold.append(Span(span.start + begin, span.end + begin))
     meta = example.meta | {"context": example.pair}
-    return replace(prompt, id=example.id, label=example.label, gold=gold, meta=meta)
+    return replace(prompt, id=example.id, label=example.label, gold=tuple(gold), meta=meta)
 
 
 def with_written_answer(model: Model, example: Example) -> Example:
@@ -38,7 +40,8 @@ def with_written_answer(model: Model, example: Example) -> Example:
     if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write answers: use a language model.")
     encoding = model.encode([example])[0]
-    ids = torch.from_numpy(encoding.ids.copy())[None].to(model.device)
+    ids = torch.from_numpy(encoding.ids.copy()).to(model.device)
+    ids = ids[None]
     hf: Any = model.hf  # of a class that writes
     with torch.inference_mode():
         output = hf.generate(
@@ -47,8 +50,10 @@ def with_written_answer(model: Model, example: Example) -> Example:
             max_new_tokens=LONGEST,
             do_sample=False,
         )
-    written = str(model.tokenizer.decode(output[0, ids.shape[1] :], skip_special_tokens=True))
-    line = written.lstrip("\n").split("\n")[0].rstrip()
+    new_ids = output[0, ids.shape[1] :]
+    written = str(model.tokenizer.decode(new_ids, skip_special_tokens=True))
+    first_line, *_ = written.lstrip("\n").split("\n")
+    line = first_line.rstrip()
     return replace(example, target=line or None)
 
 
@@ -63,7 +68,9 @@ def answer_quality(answers: Sequence[str], examples: Sequence[Example]) -> str:
 def gold_answers(example: Example) -> list[str]:
     """The marked answers, or else the label."""
     context = str(example.meta.get("context", example.pair))
-    spans = [context[start:end] for start, end in example.meta.get("answers", [])]
+    spans = []
+    for start, end in example.meta.get("answers", []):
+        spans.append(context[start:end])
     return spans or [str(example.label)]
 
 

@@ -86,7 +86,10 @@ def losses_on_parts(
     for target in random_targets(model, encoding, targets, generator):
         free = np.flatnonzero(target.free(encoding))
         # the token before the target is one of the kept
-        possible = [size for size in sizes if size - 1 <= len(free)]
+        possible = []
+        for size in sizes:
+            if size - 1 <= len(free):
+                possible.append(size)
         keep = np.zeros((len(possible) + 1, len(encoding)), bool)
         for row, size in zip(keep, possible, strict=False):
             row[generator.choice(free, size - 1, replace=False)] = True
@@ -112,10 +115,11 @@ def random_targets(
     half = first + (len(encoding) - first) // 2
     places = np.arange(half, len(encoding))
     drawn = generator.choice(places, min(count, len(places)), replace=False)
-    return [
-        model.next_target(encoding, int(encoding.ids[place]), place)
-        for place in sorted(drawn.tolist())
-    ]
+    targets = []
+    for place in sorted(drawn.tolist()):
+        token = int(encoding.ids[place])
+        targets.append(model.next_target(encoding, token, place))
+    return targets
 
 
 def loss_of_frequencies(
@@ -126,7 +130,10 @@ def loss_of_frequencies(
     What is new there is as likely as a new token was so far (Witten & Bell 1991), each new one equally.
     """
     last = len(encodings[0].segments) - 1
-    written = [encoding.ids[(encoding.segment == last) & ~encoding.fixed] for encoding in encodings]
+    written = []
+    for encoding in encodings:
+        is_written = (encoding.segment == last) & ~encoding.fixed
+        written.append(encoding.ids[is_written])
     counts = Counter(np.concatenate(written).tolist())
     vocabulary = model.tables[-1].num_embeddings
 
@@ -146,7 +153,11 @@ def subset_perplexity(
     size: Size, losses: Sequence[dict[Size, float]], seed: int
 ) -> SubsetPerplexity:
     """Perplexity of one size, with its interval over places."""
-    values = np.array([by_size[size] for by_size in losses if size in by_size])
+    defined = []
+    for by_size in losses:
+        if size in by_size:
+            defined.append(by_size[size])
+    values = np.array(defined)
     interval = mean_interval(values, seed=seed)
     return SubsetPerplexity(
         size=size,
@@ -166,10 +177,16 @@ def compare_with_fewer(
     """The row with how much more context makes it worse, at worst: the ratio of perplexities in the same places."""
     worst = row
     for fewer in smaller:
-        both = [by_size for by_size in losses if row.size in by_size and fewer.size in by_size]
+        both = []
+        for by_size in losses:
+            if row.size in by_size and fewer.size in by_size:
+                both.append(by_size)
         if not both:  # sizes that share no place can't be compared
             continue
-        increase = np.array([by_size[row.size] - by_size[fewer.size] for by_size in both])
+        increases = []
+        for by_size in both:
+            increases.append(by_size[row.size] - by_size[fewer.size])
+        increase = np.array(increases)
         ratio = float(np.exp(increase.mean()))
         if ratio > worst.ratio:
             low = mean_interval(increase, seed=seed).low

@@ -20,11 +20,11 @@ from raison.core.spec import Spec
 from raison.engine import scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Metric, Numbers, Subject
+from raison.metrics.metric_runner import measure_explanations
 from raison.metrics.rank_correlation import spearman
-from raison.metrics.runner import measure
 from raison.models.protocol import Model
 from raison.studies.method_lists import build_method_or_search
-from raison.studies.trust_verdict import judge
+from raison.studies.trust_verdict import trust_verdict
 
 __all__ = ["Trust", "trust", "trust_each"]
 
@@ -34,12 +34,10 @@ SEEDS = 5
 ROUNDING = 1e-9  # a spread of values in 0..1 below this is none
 DETERMINISTIC_SEARCHES = ("greedy", "exact", "refined")
 
-Comparisons = dict[
-    str, dict[str, float]
-]  # metric or "order" -> this, leave_one_out, random, chance
-Curves = dict[
-    str, dict[str, list[float]]
-]  # deletion, insertion -> the same, and random_low, random_high
+# metric or "order" -> this, leave_one_out, random, chance
+Comparisons = dict[str, dict[str, float]]
+# deletion, insertion -> the same, and random_low, random_high
+Curves = dict[str, dict[str, list[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +48,8 @@ class Trust(Record):
     sentences: tuple[str, ...]  # the verdict first, then what each test found
     numbers: Comparisons = field(default_factory=dict)
     curves: Curves = field(default_factory=dict)
-    stability: float | None = (
-        None  # smallest correlation of ranks between two seeds; None: no chance is involved
-    )
+    # smallest correlation of ranks between two seeds; None: no chance is involved
+    stability: float | None = None
 
 
 def trust(
@@ -76,25 +73,29 @@ def trust_each(
             "The text has one unit, so there is nothing to put in order: give a longer text."
         )
     removal = removal or first.removal or model.removals[0]
-    reference = explained_by("leave_one_out", model, replace(first, removal=removal))
+    reference = explained_by_other_method("leave_one_out", model, replace(first, removal=removal))
 
     subjects = []
     for explanation in explanations:
         compared = [explanation, reference, *random_orders(explanation, seed)]
-        subjects += [Subject(each, model=model, removal=removal) for each in compared]
+        for each in compared:
+            subjects.append(Subject(each, model=model, removal=removal))
     built = [metrics.build(name) for name in METRICS]
     rows: list[Numbers] = []
-    for numbers_of_metrics in measure(model, subjects, built):
-        rows.append(
-            {key: value for numbers in numbers_of_metrics for key, value in numbers.items()}
-        )
+    for numbers_of_metrics in measure_explanations(model, subjects, built):
+        row: Numbers = {}
+        for numbers_of_metric in numbers_of_metrics:
+            row.update(numbers_of_metric)
+        rows.append(row)
 
     results = []
     size = len(subjects) // len(explanations)
     for place, explanation in enumerate(explanations):
-        numbers, curves = compare_with_random(built, rows[place * size : (place + 1) * size])
-        stability = stability_of(model, build_method_or_search(explanation.method), explanation)
-        verdict, sentences = judge(explanation, numbers, stability)
+        rows_of_explanation = rows[place * size : (place + 1) * size]
+        numbers, curves = compare_with_random(built, rows_of_explanation)
+        method = build_method_or_search(explanation.method)
+        stability = stability_over_seeds(model, method, explanation)
+        verdict, sentences = trust_verdict(explanation, numbers, stability)
         results.append(Trust(verdict, tuple(sentences), numbers, curves, stability))
     return results
 
@@ -107,26 +108,37 @@ def compare_with_random(
     comparisons = {}
     for metric in built:
         key = metric.keys[0]
-        values[key.name] = np.array([float(row[key.name]) for row in rows])
-        comparisons[key.name] = against_random(values[key.name], key.direction == "higher")
-    both = standardised(values["insertion"]) - standardised(values["deletion"])
+        column = []
+        for row in rows:
+            column.append(float(row[key.name]))
+        values[key.name] = np.array(column)
+        higher = key.direction == "higher"
+        comparisons[key.name] = against_random(values[key.name], higher)
+    inserted = standardised_values(values["insertion"])
+    deleted = standardised_values(values["deletion"])
+    both = inserted - deleted
     comparisons["order"] = against_random(both, higher=True)
 
     curves = {}
     for name in ("deletion", "insertion"):
-        lines = np.array([row[f"{name}_curve"] for row in rows])
-        curves[name] = with_band(lines)
+        lines = []
+        for row in rows:
+            lines.append(row[f"{name}_curve"])
+        curves[name] = curves_with_band(np.array(lines))
     return comparisons, curves
 
 
-def standardised(values: np.ndarray) -> np.ndarray:
+def standardised_values(values: np.ndarray) -> np.ndarray:
     """In standard deviations from the mean of all orders but leave-one-out's, so that two metrics weigh the same.
 
     This explanation is among those orders: if it is one like the random ones, each is as likely to come first.
     """
     orders = np.delete(values, 1)
     spread = orders.std()
-    return (values - orders.mean()) / spread if spread > ROUNDING else np.zeros(len(values))
+    if spread <= ROUNDING:
+        return np.zeros(len(values))
+    standard: np.ndarray = (values - orders.mean()) / spread
+    return standard
 
 
 def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
@@ -134,17 +146,19 @@ def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
 
     chance = (1 + random orders that do at least as well) / (1 + random orders): the p-value of a permutation test.
     """
-    this, reference, random = values[0], values[1], values[2:]
+    this, reference = values[:2]
+    random = values[2:]
     as_good = random >= this if higher else random <= this
+    count_as_good = int(as_good.sum())
     return {
         "this": float(this),
         "leave_one_out": float(reference),
         "random": float(random.mean()),
-        "chance": (1 + int(as_good.sum())) / (1 + len(random)),
+        "chance": (1 + count_as_good) / (1 + len(random)),
     }
 
 
-def with_band(lines: np.ndarray) -> dict[str, list[float]]:
+def curves_with_band(lines: np.ndarray) -> dict[str, list[float]]:
     """The curves of this explanation and of leave-one-out, and the middle 90 % of the random ones."""
     low, high = np.quantile(lines[2:], [0.05, 0.95], axis=0)
     return {
@@ -156,7 +170,7 @@ def with_band(lines: np.ndarray) -> dict[str, list[float]]:
     }
 
 
-def explained_by(name: str, model: Model, explanation: Explanation) -> Explanation:
+def explained_by_other_method(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
     scores = scores_again(model, methods.build(name), explanation)
     return replace(
@@ -193,7 +207,7 @@ def in_order(explanation: Explanation, order: np.ndarray) -> Explanation:
     )
 
 
-def stability_of(model: Model, method: Method, explanation: Explanation) -> float | None:
+def stability_over_seeds(model: Model, method: Method, explanation: Explanation) -> float | None:
     """The smallest rank correlation between two of five seeds; None where the seed changes nothing."""
     if Spec.parse(explanation.method).name in DETERMINISTIC_SEARCHES:
         return None

@@ -15,7 +15,7 @@ import numpy as np
 from raison.core.records import Explanation
 from raison.core.spec import Spec
 
-__all__ = ["VERDICTS", "judge"]
+__all__ = ["VERDICTS", "trust_verdict"]
 
 VERDICTS = ("supported", "unsteady", "like chance", "contradicted", "inconclusive")
 
@@ -30,22 +30,22 @@ NEAR = 0.01  # of two areas that are called equal
 Numbers = Mapping[str, Mapping[str, float]]
 
 
-def judge(
+def trust_verdict(
     explanation: Explanation, numbers: Numbers, stability: float | None
 ) -> tuple[str, list[str]]:
     """One of VERDICTS, and in words: the verdict, then what each test found."""
-    verdict, reason = verdict_of(explanation, numbers, stability)
+    verdict, reason = verdict_with_reason(explanation, numbers, stability)
     sentences = [f"{verdict.capitalize()}: {reason}"]
     if orders_units(explanation):
         sentences.append(compared_with_chance(explanation, numbers))
         if Spec.parse(explanation.method).name != "leave_one_out":
             sentences.append(compared_with_leave_one_out(explanation, numbers["deletion"]))
     sentences.append(effect_of_strongest(explanation, numbers))
-    sentences.append(across_seeds(stability))
+    sentences.append(agreement_across_seeds(stability))
     return verdict, sentences
 
 
-def verdict_of(
+def verdict_with_reason(
     explanation: Explanation, numbers: Numbers, stability: float | None
 ) -> tuple[str, str]:
     """The verdict and its reason."""
@@ -97,21 +97,24 @@ def orders_units(explanation: Explanation) -> bool:
 def anything_moves(numbers: Numbers) -> bool:
     """Whether removing units changes the value at all."""
     order = numbers["order"]
-    return (
-        abs(order["this"] - order["random"]) > SAME
-        or abs(order["leave_one_out"] - order["random"]) > SAME
-    )
+    this = abs(order["this"] - order["random"])
+    leave_one_out = abs(order["leave_one_out"] - order["random"])
+    return this > SAME or leave_one_out > SAME
 
 
 def refuted_by_removal(numbers: Numbers) -> bool:
     """Whether random units of the same number matter more than the strongest ones, left out or alone."""
-    without, alone = numbers["comprehensiveness"], numbers["sufficiency"]
-    return without["this"] < without["random"] - SAME or alone["this"] > alone["random"] + SAME
+    without = numbers["comprehensiveness"]
+    alone = numbers["sufficiency"]
+    matters_less_left_out = without["this"] < without["random"] - SAME
+    matters_less_alone = alone["this"] > alone["random"] + SAME
+    return matters_less_left_out or matters_less_alone
 
 
 def compared_with_chance(explanation: Explanation, numbers: Numbers) -> str:
     units = f"{explanation.units.level}s"
-    removed, restored = numbers["deletion"]["chance"], numbers["insertion"]["chance"]
+    removed = numbers["deletion"]["chance"]
+    restored = numbers["insertion"]["chance"]
     return (
         f"Of random orders {percent(removed)} do as well when {units} are taken away, and {percent(restored)} when "
         "they are put back."
@@ -119,34 +122,40 @@ def compared_with_chance(explanation: Explanation, numbers: Numbers) -> str:
 
 
 def compared_with_leave_one_out(explanation: Explanation, deletion: Mapping[str, float]) -> str:
-    if abs(deletion["this"] - deletion["leave_one_out"]) < NEAR:
+    this = deletion["this"]
+    leave_one_out = deletion["leave_one_out"]
+    if abs(this - leave_one_out) < NEAR:
         return "Taking away in its order does as much as in that of leave-one-out."
-    word = "more" if deletion["this"] < deletion["leave_one_out"] else "less"
+    word = "more" if this < leave_one_out else "less"
+    value = name_of_value(explanation)
     return (
-        f"Taking away in its order does {word} than in that of leave-one-out: {name_of_value(explanation)} is "
-        f"{deletion['this']:.3f} on the way, against {deletion['leave_one_out']:.3f}."
+        f"Taking away in its order does {word} than in that of leave-one-out: {value} is {this:.3f} on the way, "
+        f"against {leave_one_out:.3f}."
     )
 
 
 def effect_of_strongest(explanation: Explanation, numbers: Numbers) -> str:
-    alone, without = numbers["sufficiency"], numbers["comprehensiveness"]
-    part = (
-        "the rationale"
-        if explanation.selected is not None
-        else f"its strongest {explanation.units.level}s"
-    )
-    them = "it" if explanation.selected is not None else "them"
+    alone = numbers["sufficiency"]
+    without = numbers["comprehensiveness"]
+    part = f"its strongest {explanation.units.level}s"
+    them = "them"
+    if explanation.selected is not None:
+        part, them = "the rationale", "it"
     value = name_of_value(explanation)
+    value_alone = change_in_words(alone["this"])
+    random_alone = change_in_words(alone["random"])
+    value_without = change_in_words(without["this"])
+    random_without = change_in_words(without["random"])
     return (
-        f"With {part} alone {value} {change(alone['this'])} (random parts of the same size: {change(alone['random'])})."
-        f" Without {them} it {change(without['this'])} (random: {change(without['random'])})."
+        f"With {part} alone {value} {value_alone} (random parts of the same size: {random_alone})."
+        f" Without {them} it {value_without} (random: {random_without})."
     )
 
 
-def across_seeds(stability: float | None) -> str:
+def agreement_across_seeds(stability: float | None) -> str:
     if stability is None:
         return "It is the same with every seed."
-    return f"Two runs with other seeds have ranks that correlate by {signed(stability)} or more."
+    return f"Two runs with other seeds have ranks that correlate by {format_correlation(stability)} or more."
 
 
 def name_of_value(explanation: Explanation) -> str:
@@ -158,7 +167,7 @@ def name_of_value(explanation: Explanation) -> str:
     return "the probability"
 
 
-def change(fall: float) -> str:
+def change_in_words(fall: float) -> str:
     """`falls by 0.104`, `rises by 0.104`."""
     size = f"{abs(fall):.3f}"
     if float(size) == 0:
@@ -168,8 +177,11 @@ def change(fall: float) -> str:
 
 def percent(share: float) -> str:
     """Rounded up, so that `at most 2 %` is never less than what was found."""
-    return f"{math.ceil(100 * share - 1e-9)} %"
+    rounded_up = math.ceil(100 * share - 1e-9)
+    return f"{rounded_up} %"
 
 
-def signed(value: float) -> str:
-    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")  # no minus before a zero
+def format_correlation(value: float) -> str:
+    """To three digits, with a minus sign of typography, and none before a zero."""
+    rounded = round(value, 3) + 0.0
+    return f"{rounded:.3f}".replace("-", "−")

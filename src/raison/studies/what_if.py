@@ -58,7 +58,8 @@ def answer_without_units(
     model: Model, explanation: Explanation, removed: Sequence[int], removal: str | None = None
 ) -> AnswerWithoutUnits:
     """What the model says when some units are removed: how likely the target is, and what it predicts then."""
-    units, encoding = explanation.units, explanation.encoding
+    units = explanation.units
+    encoding = explanation.encoding
     if any(not 0 <= unit < len(units) for unit in removed):
         raise InputError(f"The text has the units 0 to {len(units) - 1}.")
     target = explanation.target
@@ -90,10 +91,15 @@ def answer_without_units(
 def name_of_outcome(model: Model, target: Target, ids: np.ndarray) -> str:
     """The name of what is predicted instead, where it has one."""
     if target.kind in ("token", "text") and isinstance(model, TextGenerator):
-        return model.text_of([int(token) for token in ids])
+        numbers = []
+        for token in ids:
+            numbers.append(int(token))
+        return model.text_of(numbers)
     first = int(ids[0])
     if model.problem == "multi_label":  # each label is a choice of its own, yes or no
-        return target.text if first else f"not {target.text}"
+        if first:
+            return target.text
+        return f"not {target.text}"
     if target.kind == "label" and 0 <= first < len(model.labels):
         return model.labels[first]
     return ""
@@ -112,9 +118,12 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
     syntactic, positional = head_strengths(artifact)
     if syntactic.shape != carried.shape:
         return heads
+    syntactic_rows = []
+    for row in syntactic:
+        syntactic_rows.append(finite_or_none(row))
     return replace(
         heads,
-        syntactic=tuple(finite_or_none(row) for row in syntactic),
+        syntactic=tuple(syntactic_rows),
         positional=positional.tolist(),
         offsets=artifact.data["positional"]["offset"],
         corpus=f"{artifact.about.get('corpus', '')}, {artifact.about.get('sentences', 0)} sentences",
@@ -147,14 +156,20 @@ def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str],
 
 def finite_or_none(values: np.ndarray) -> tuple[float | None, ...]:
     """JSON has no infinity: what was not measured is None."""
-    return tuple(value if np.isfinite(value) else None for value in values.tolist())
+    finite = []
+    for value in values.tolist():
+        finite.append(value if np.isfinite(value) else None)
+    return tuple(finite)
 
 
 def names_of_maps(kinds: Sequence[str]) -> list[str]:
     """The maps by their numbers; where there are several kinds, each kind is counted by itself."""
     if len(set(kinds)) <= 1:
         return [str(row) for row in range(len(kinds))]
-    return [f"{kind} {kinds[:row].count(kind)}" for row, kind in enumerate(kinds)]
+    names = []
+    for row, kind in enumerate(kinds):
+        names.append(f"{kind} {kinds[:row].count(kind)}")
+    return names
 
 
 def explain_without_heads(
@@ -166,8 +181,11 @@ def explain_without_heads(
     quiet: Any = Muted(
         model, off, maps, heads
     )  # answers as a Model does, without being one by type
+    names_of_heads = []
+    for row, head in sorted(off):
+        names_of_heads.append(f"{row}.{head}")
     changed = {
-        "heads_off": ", ".join(f"{row}.{head}" for row, head in sorted(off)),
+        "heads_off": ", ".join(names_of_heads),
         "value_before": answer_without_units(model, explanation, []).before,
         "value_without_heads": answer_without_units(quiet, explanation, []).before,
     }

@@ -6,12 +6,22 @@ position shows at once. Windows are four tokens wide for the same reason.
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerFast
+
+    from raison.models.protocol import InspectableModel
 
 __all__ = ["FAMILIES", "TEXTS", "tiny_hf", "tiny_model", "tiny_tokenizer"]
+
+Keywords = dict[str, Any]  # of a config of transformers
 
 TEXTS = (
     "The film is a lovely surprise, and nobody in the old town expected it.",
@@ -47,70 +57,30 @@ KINDS = {
 }
 
 
+SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
+
+
 @cache
-def tiny_tokenizer(kind: str) -> Any:
+def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     """A tokenizer of a few hundred pieces: wordpiece, bytes (BPE), unigram, or fallback (BPE with bytes)."""
-    from tokenizers import (
-        Tokenizer,
-        decoders,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-        trainers,
-    )
+    from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
 
-    special = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]"]
-    if kind == "wordpiece":
-        names = [
-            *special,
-            *letters(str.lower),
-            *("##" + c for c in letters(str.lower)),
-            *pieces(str.lower, 2, 6),
-        ]
-        core = Tokenizer(
-            models.WordPiece({name: i for i, name in enumerate(names)}, unk_token="[UNK]")
-        )
-        core.normalizer = normalizers.BertNormalizer(lowercase=True)
-        core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    elif kind == "unigram":
-        found = ["▁", *letters(str), *(mark + p for p in pieces(str, 2, 5) for mark in ("", "▁"))]
-        scores = [(name, 0.0) for name in special] + [
-            (name, -9.0 / len(name)) for name in dict.fromkeys(found)
-        ]
-        core = Tokenizer(models.Unigram(scores, unk_id=special.index("[UNK]"), byte_fallback=False))
-        core.pre_tokenizer = pre_tokenizers.Metaspace()
-        core.decoder = decoders.Metaspace()
-    elif kind == "bytes":
-        core = Tokenizer(models.BPE())
-        core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        core.decoder = decoders.ByteLevel()
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        trainer = trainers.BpeTrainer(
-            vocab_size=360, special_tokens=special, initial_alphabet=alphabet, show_progress=False
-        )
-        core.train_from_iterator(TEXTS, trainer)
-    elif kind == "fallback":
-        core = Tokenizer(models.BPE(unk_token="[UNK]", byte_fallback=True, fuse_unk=False))
-        core.normalizer = normalizers.Sequence(
-            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-        )
-        core.decoder = decoders.Sequence(
-            [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
-        )
-        tokens = [*special, *(f"<0x{i:02X}>" for i in range(256))]
-        trainer = trainers.BpeTrainer(vocab_size=420, special_tokens=tokens, show_progress=False)
-        core.train_from_iterator(TEXTS, trainer)
-    else:
+    makers = {
+        "wordpiece": wordpiece_core,
+        "unigram": unigram_core,
+        "bytes": byte_pair_core,
+        "fallback": byte_fallback_core,
+    }
+    if kind not in makers:
         raise ValueError(f"no tokenizer kind {kind!r}")
-    core.add_special_tokens(special)
+    core = makers[kind]()
+    core.add_special_tokens(SPECIAL)
     if kind == "fallback":  # bytes are pieces of text, not special tokens
-        core = unmark(core, special)
-    if kind in ("wordpiece", "bytes", "unigram"):
-        pair, single = "[CLS] $A [SEP] $B:1 [SEP]:1", "[CLS] $A [SEP]"
-    else:
+        core = without_other_special_tokens(core)
         pair, single = "[CLS] $A $B:1", "[CLS] $A"
+    else:
+        pair, single = "[CLS] $A [SEP] $B:1 [SEP]:1", "[CLS] $A [SEP]"
     ids = [(name, core.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     core.post_processor = processors.TemplateProcessing(
         single=single, pair=pair, special_tokens=ids
@@ -127,48 +97,112 @@ def tiny_tokenizer(kind: str) -> Any:
     )
 
 
-def letters(fold: Callable[[str], str]) -> list[str]:
+def wordpiece_core() -> Tokenizer:
+    """Letters and beginnings of words in lower case, as BERT has them."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    small_letters = letters_of_texts(str.lower)
+    continued = ["##" + letter for letter in small_letters]
+    names = [*SPECIAL, *small_letters, *continued, *beginnings_of_words(str.lower, 2, 6)]
+    ids: dict[str, int] = {}
+    for number, name in enumerate(names):
+        ids[name] = number
+    core = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    core.normalizer = normalizers.BertNormalizer(lowercase=True)
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return core
+
+
+def unigram_core() -> Tokenizer:
+    """Letters and beginnings of words with scores, as T5 has them."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    names = ["▁", *letters_of_texts(str)]
+    for piece in beginnings_of_words(str, 2, 5):
+        names += [piece, "▁" + piece]
+    scores = [(name, 0.0) for name in SPECIAL]
+    for name in dict.fromkeys(names):
+        scores.append((name, -9.0 / len(name)))
+    unknown = SPECIAL.index("[UNK]")
+    core = Tokenizer(models.Unigram(scores, unk_id=unknown, byte_fallback=False))
+    core.pre_tokenizer = pre_tokenizers.Metaspace()
+    core.decoder = decoders.Metaspace()
+    return core
+
+
+def byte_pair_core() -> Tokenizer:
+    """Pairs of bytes, as GPT-2 has them."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=360, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False
+    )
+    core.train_from_iterator(TEXTS, trainer)
+    return core
+
+
+def byte_fallback_core() -> Tokenizer:
+    """Pairs of letters, and bytes for what has none, as Llama has them."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, trainers
+
+    core = Tokenizer(models.BPE(unk_token="[UNK]", byte_fallback=True, fuse_unk=False))
+    core.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    core.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    bytes_as_tokens = [f"<0x{number:02X}>" for number in range(256)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=420, special_tokens=[*SPECIAL, *bytes_as_tokens], show_progress=False
+    )
+    core.train_from_iterator(TEXTS, trainer)
+    return core
+
+
+def letters_of_texts(fold: Callable[[str], str]) -> list[str]:
     """Every character of the texts, in order of its code."""
-    return sorted({c for text in TEXTS for c in fold(text) if not c.isspace()})
+    letters: set[str] = set()
+    for text in TEXTS:
+        letters.update(fold(text))
+    return sorted(letter for letter in letters if not letter.isspace())
 
 
-def pieces(fold: Callable[[str], str], shortest: int, longest: int) -> list[str]:
+def beginnings_of_words(fold: Callable[[str], str], shortest: int, longest: int) -> list[str]:
     """Beginnings of the texts' words; made here because trainers give another vocabulary in each process."""
-    found = {
-        word[:n]
-        for text in TEXTS
-        for word in re.findall(r"\w+", fold(text))
-        for n in range(shortest, longest + 1)
-    }
-    return sorted(p for p in found if len(p) >= shortest)
+    beginnings = set()
+    for text in TEXTS:
+        for word in re.findall(r"\w+", fold(text)):
+            for length in range(shortest, longest + 1):
+                beginnings.add(word[:length])
+    return sorted(beginning for beginning in beginnings if len(beginning) >= shortest)
 
 
-def unmark(core: Any, special: list[str]) -> Any:
+def without_other_special_tokens(core: Tokenizer) -> Tokenizer:
     """Take the byte tokens back out of the special ones."""
-    import json
-
     from tokenizers import Tokenizer
 
     data = json.loads(core.to_str())
-    data["added_tokens"] = [t for t in data["added_tokens"] if t["content"] in special]
+    special = [token for token in data["added_tokens"] if token["content"] in SPECIAL]
+    data["added_tokens"] = special
     return Tokenizer.from_str(json.dumps(data))
 
 
-def tokenizer_of(family: str, task: str) -> Any:
+def tokenizer_of_family(family: str) -> PreTrainedTokenizerFast:
     """The family's kind of tokenizer; decoders write without special tokens, as GPT-2 does."""
-    import copy
+    from tokenizers import processors
 
     kind = next(kind for kind, names in KINDS.items() if family in names)
     tokenizer = copy.deepcopy(tiny_tokenizer(kind))
     if family in DECODERS and kind != "fallback":
-        from tokenizers import processors
-
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single="$A", pair="$A $B"
         )
     if family in WRITERS:
-        from tokenizers import processors
-
         end = [("[SEP]", tokenizer.sep_token_id)]
         tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
             single="$A [SEP]", special_tokens=end
@@ -180,12 +214,12 @@ def tokenizer_of(family: str, task: str) -> Any:
     return tokenizer
 
 
-def config_of(family: str, vocabulary: int) -> Any:
+def tiny_config(family: str, vocabulary: int) -> PretrainedConfig:
     """A config of a few hundred weights that keeps what makes the family special."""
     import transformers
 
-    t: Any = transformers  # tables of keywords are clearer than types here
-    plain: dict[str, Any] = dict(
+    t: Any = transformers  # whose configs take any keywords
+    plain: Keywords = dict(
         vocab_size=vocabulary,
         hidden_size=16,
         num_hidden_layers=2,
@@ -195,7 +229,8 @@ def config_of(family: str, vocabulary: int) -> Any:
         pad_token_id=0,
     )
     rotary = dict(plain, num_key_value_heads=1, head_dim=8, bos_token_id=1, eos_token_id=2)
-    table: dict[str, Any] = {
+    encoder_decoder = encoder_decoder_keywords(vocabulary)
+    makers: dict[str, Callable[[], PretrainedConfig]] = {
         "bert": lambda: t.BertConfig(**plain),
         "roberta": lambda: t.RobertaConfig(
             **{**plain, "max_position_embeddings": 70}, type_vocab_size=1
@@ -264,15 +299,16 @@ def config_of(family: str, vocabulary: int) -> Any:
             relative_attention_max_distance=12,
             feed_forward_proj="gated-gelu",  # smooth, so that finite differences mean something
         ),
-        "bart": lambda: t.BartConfig(**seq2seq(vocabulary)),
+        "bart": lambda: t.BartConfig(**encoder_decoder),
         "marian": lambda: t.MarianConfig(
-            **seq2seq(vocabulary), scale_embedding=True, decoder_vocab_size=vocabulary
+            **encoder_decoder, scale_embedding=True, decoder_vocab_size=vocabulary
         ),
     }
-    return table[family]()
+    return makers[family]()
 
 
-def seq2seq(vocabulary: int) -> dict[str, Any]:
+def encoder_decoder_keywords(vocabulary: int) -> Keywords:
+    """The keywords of a BART config, or of one of its kind."""
     return dict(
         vocab_size=vocabulary,
         d_model=16,
@@ -291,36 +327,44 @@ def seq2seq(vocabulary: int) -> dict[str, Any]:
     )
 
 
-def class_of(config: Any, task: str) -> Any:
-    import transformers as t
+def untrained_model(config: PretrainedConfig, task: str) -> PreTrainedModel:
+    """The model of a config with the head of a task."""
+    import transformers
 
-    return {
+    t: Any = transformers  # whose automatic classes have no types
+    classes = {
         "classification": t.AutoModelForSequenceClassification,
         "tagging": t.AutoModelForTokenClassification,
         "qa": t.AutoModelForQuestionAnswering,
         "causal": t.AutoModelForCausalLM,
         "seq2seq": t.AutoModelForSeq2SeqLM,
-    }[task]
+    }
+    # soft caps need eager attention; transformers before 5.21 does not choose it by itself
+    caps = getattr(config, "attn_logit_softcapping", None) is not None
+    attention = {"attn_implementation": "eager"} if caps else {}
+    model: PreTrainedModel = classes[task].from_config(config, **attention)
+    return model
 
 
 def tiny_hf(
     family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True
-) -> tuple[Any, Any]:
+) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """A transformers model with random weights and its tokenizer."""
     import torch
 
-    tokenizer = tokenizer_of(family, task)
-    config = config_of(family, len(tokenizer))
+    tokenizer = tokenizer_of_family(family)
+    config = tiny_config(family, len(tokenizer))
     if task in ("classification", "tagging"):
         config.num_labels = labels
     state = torch.random.get_rng_state()
     torch.manual_seed(seed)
     try:
-        model = class_of(config, task).from_config(config)
+        model = untrained_model(config, task)
         with torch.no_grad():
             for name, weight in model.named_parameters():
                 if weight.dim() > 1:
-                    weight.copy_(torch.randn_like(weight) * (1.0 if "embed" in name else 0.4))
+                    size = 1.0 if "embed" in name else 0.4
+                    weight.copy_(torch.randn_like(weight) * size)
                 elif "norm" not in name.lower():
                     weight.copy_(torch.randn_like(weight) * 0.2)
     finally:
@@ -328,12 +372,14 @@ def tiny_hf(
     model.tie_weights()
     if task == "seq2seq":
         model.generation_config.max_new_tokens = 6  # random weights never stop by themselves
-    return (model.double() if double else model).eval(), tokenizer
+    if double:
+        model = model.double()
+    return model.eval(), tokenizer
 
 
 def tiny_model(
     family: str, task: str, seed: int = 0, *, labels: int = 3, double: bool = True
-) -> Any:
+) -> InspectableModel:
     """The same, loaded by raison."""
     from raison.models.load import load
 

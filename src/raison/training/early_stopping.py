@@ -10,21 +10,21 @@ from pathlib import Path
 import torch
 
 from raison.core.errors import InputError
-from raison.training.checkpoint import BEST, CHECKPOINT, other_setting, saved
-from raison.training.course import Measurements, Settings
+from raison.training.fit_settings import Measurements, Settings
+from raison.training.training_folder import BEST, CHECKPOINT, differing_setting, write_training_file
 
-__all__ = ["BEST", "Best"]
+__all__ = ["BEST", "BestEpochKeeper"]
 
 LITTLE = 1000  # numbers: what is not trained by gradients may be set otherwise, and is kept where it is small
 
 
-def rank(seen: Measurements, key: str) -> tuple[float, float]:
+def rank_of_epoch(seen: Measurements, key: str) -> tuple[float, float]:
     """A few texts give the same score epoch after epoch, while the loss still falls; up to what can be seen of it."""
     return seen[key], -round(seen.get("loss", 0.0), 2)
 
 
 @dataclass(frozen=True)
-class BestEpoch:
+class StoredBestEpoch:
     """The file of the best epoch."""
 
     value: float
@@ -34,7 +34,7 @@ class BestEpoch:
 
 
 @dataclass
-class Best:
+class BestEpochKeeper:
     """The weights of the epoch where `key` was largest, in a run with these settings; among equals, of least loss."""
 
     folder: Path
@@ -62,9 +62,12 @@ class Best:
 
         def look_and_keep() -> Measurements:
             seen = look()
-            if seen[self.key] is not None and rank(seen, self.key) > (self.value, -self.loss):
+            if seen[self.key] is not None and rank_of_epoch(seen, self.key) > (
+                self.value,
+                -self.loss,
+            ):
                 self.value = seen[self.key]
-                self.loss = -rank(seen, self.key)[1]
+                self.loss = -rank_of_epoch(seen, self.key)[1]
                 self.write(model)
             return seen
 
@@ -79,23 +82,23 @@ class Best:
         weights = {
             name: value.cpu() for name, value in model.state_dict().items() if name not in left_out
         }
-        with saved(self.path) as half:
-            torch.save(vars(BestEpoch(self.value, self.loss, weights, self.settings)), half)
+        with write_training_file(self.path) as half:
+            torch.save(vars(StoredBestEpoch(self.value, self.loss, weights, self.settings)), half)
 
     def enough(self, history: list[Measurements]) -> bool:
         """Whether the last epochs have all been worse than the best."""
         ranks = [
-            rank(seen, self.key) for seen in history if seen[self.key] is not None
+            rank_of_epoch(seen, self.key) for seen in history if seen[self.key] is not None
         ]  # None: it does not count yet
         if not ranks:
             return False
         return len(ranks) - 1 - ranks.index(max(ranks)) >= self.patience
 
-    def read(self) -> BestEpoch:
+    def read(self) -> StoredBestEpoch:
         """What the file holds; one of another run is refused."""
         try:
-            best = BestEpoch(**torch.load(self.path, weights_only=True, map_location="cpu"))
-            other = other_setting(self.settings, best.settings)
+            best = StoredBestEpoch(**torch.load(self.path, weights_only=True, map_location="cpu"))
+            other = differing_setting(self.settings, best.settings)
         except Exception:  # torch has no one error for a file that it can't read
             raise InputError(
                 f"{self.path} is damaged or of another version: delete it and {CHECKPOINT} beside it to start anew."

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 import torch
 
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
-__all__ = ["Feed"]
+__all__ = ["BatchFeed"]
 
 POOL = 50  # batches whose rows are sorted by length together: little padding, and new neighbours in every epoch
 
@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Sized)
 
 
 @dataclass
-class Feed(Generic[R]):
+class BatchFeed(Generic[R]):
     """The rows of each batch, a function of the seed and the batch's number only."""
 
     rows: Sequence[R]
@@ -37,7 +37,7 @@ class Feed(Generic[R]):
 
     def groups(self, epoch: int) -> list[list[int]]:
         """Batches of like length, in random composition and order."""
-        random = generator(self.seed, epoch)
+        random = seeded_generator(self.seed, epoch)
         shuffled = torch.randperm(len(self.rows), generator=random).tolist()
         by_length: list[int] = []
         for start in range(0, len(shuffled), POOL * self.size):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,65 +24,44 @@ import torch
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError
 from raison.models.weight_fingerprint import fingerprint_of_weights
-from raison.training.checkpoint import (
-    BEST,
-    CHECKPOINT,
-    OWN,
-    Unsaved,
-    check_free,
-    on_cpu,
-    prepared,
+from raison.training.fit_settings import (
+    FitProgress,
+    FitSettings,
+    Measurements,
+    ParameterGroup,
+)
+from raison.training.training_folder import (
     restore_checkpoint,
     save_checkpoint,
-    saved,
-    writing,
 )
-from raison.training.course import SEEDS, Course, Fitted, Group, Measurements
-from raison.training.log_lines import lines
 
-__all__ = [
-    "BEST",
-    "CHECKPOINT",
-    "OWN",
-    "SEEDS",
-    "Course",
-    "Fitted",
-    "Stopped",
-    "Unsaved",
-    "check_free",
-    "fit",
-    "lines",
-    "on_cpu",
-    "prepared",
-    "saved",
-    "writing",
-]
+__all__ = ["TrainingStopped", "fit", "progress_log_lines"]
 
 PRIME = 1_000_003  # more parts than a run has: seeds of two runs do not meet
 RECENT = 20  # steps whose mean loss is told
 
 Batch: TypeAlias = Any  # what the caller's `feed` gives and its `loss` takes
-Feed: TypeAlias = Callable[[int], Batch]
+BatchOfPart: TypeAlias = Callable[[int], Batch]
 Loss: TypeAlias = Callable[[torch.nn.Module, Batch, int], torch.Tensor]
 Look: TypeAlias = Callable[[], Measurements]
 
 
-class Stopped(RaisonError):
+class TrainingStopped(RaisonError):
     """Someone pressed Ctrl-C or sent SIGTERM; the checkpoint is on the disk."""
 
     exit_code = 130
 
 
 @dataclass(frozen=True)
-class Training:
+class RunningTraining:
     """What one step needs."""
 
     model: torch.nn.Module
     trained: list[torch.nn.Parameter]
     optimizer: torch.optim.Optimizer
-    feed: Feed
+    feed: BatchOfPart
     loss: Loss
-    course: Course
+    course: FitSettings
 
     @property
     def device(self) -> torch.device:
@@ -98,33 +78,33 @@ class Training:
 
 def fit(
     model: torch.nn.Module,
-    groups: Sequence[Group],
-    feed: Feed,
+    groups: Sequence[ParameterGroup],
+    feed: BatchOfPart,
     loss: Loss,
-    course: Course,
+    course: FitSettings,
     look: Look | None = None,
     enough: Callable[[list[Measurements]], bool] = lambda history: False,
-) -> Fitted:
+) -> FitProgress:
     """Train in place, from the checkpoint if there is one.
 
     `groups` are the trained parameters with their peak rates; part k of the run trains on `feed(k)` by
     `loss(model, batch, k)`. `look()` measures something every so many steps; the model is in evaluation mode then. The
     run ends early where `enough` says so of all that was seen.
     """
-    training = training_of(model, groups, feed, loss, course)
+    training = training_from_start(model, groups, feed, loss, course)
     frozen = training.frozen_weights()
     done = restore_checkpoint(course, training.trained, training.optimizer, frozen=frozen)
-    watch = Watch(training, done, frozen)
+    watch = TrainingWatch(training, done, frozen)
     devices = [training.device] if training.device.type == "cuda" else []
     with stop_asked() as stop, torch.random.fork_rng(devices=devices):
         if course.before and look is not None and not done.history and not done.step:
-            done.history.append({"step": 0, **look_at(model, look, course)})
+            done.history.append({"step": 0, **look_at_model(model, look, course)})
             watch.say(done, done.history[-1])
         while done.step < course.steps and not enough(done.history):
-            one_step(training, done)
+            training_step(training, done)
             seen = None
             if look is not None and course.looks_after(done.step):
-                seen = {"step": done.step, **look_at(model, look, course)}
+                seen = {"step": done.step, **look_at_model(model, look, course)}
                 done.history.append(seen)
             last = done.step == course.steps or (seen is not None and enough(done.history))
             asked = stop()  # asked once: whoever is told so finds a checkpoint
@@ -132,7 +112,7 @@ def fit(
                 watch.save(done)
             watch.say(done, seen)
             if asked and not last:
-                raise Stopped(
+                raise TrainingStopped(
                     f"Stopped after step {done.step} of {course.steps}: the same command goes on from there."
                 )
     done.seconds = watch.spent()
@@ -140,9 +120,13 @@ def fit(
     return done
 
 
-def training_of(
-    model: torch.nn.Module, groups: Sequence[Group], feed: Feed, loss: Loss, course: Course
-) -> Training:
+def training_from_start(
+    model: torch.nn.Module,
+    groups: Sequence[ParameterGroup],
+    feed: BatchOfPart,
+    loss: Loss,
+    course: FitSettings,
+) -> RunningTraining:
     """A training with its optimizer, in which nothing has moved yet."""
     optimizer_groups = []
     trained: list[torch.nn.Parameter] = []
@@ -160,10 +144,10 @@ def training_of(
         # in one pass over the weights: else a large table of words costs more than a small LSTM's gradient
         fused=trained[0].device.type in ("cpu", "cuda"),
     )
-    return Training(model, trained, optimizer, feed, loss, course)
+    return RunningTraining(model, trained, optimizer, feed, loss, course)
 
 
-def one_step(training: Training, done: Fitted) -> None:
+def training_step(training: RunningTraining, done: FitProgress) -> None:
     """One update of the weights."""
     course = training.course
     training.model.train()
@@ -199,7 +183,7 @@ def seed_dropout(device: torch.device, seed: int) -> None:
 
 
 @torch.inference_mode()
-def look_at(model: torch.nn.Module, look: Look, course: Course) -> Measurements:
+def look_at_model(model: torch.nn.Module, look: Look, course: FitSettings) -> Measurements:
     """What `look` sees; whatever it draws is a function of the seed, and the progress it reports is nobody's news."""
     model.eval()
     torch.manual_seed(course.seed)
@@ -207,10 +191,10 @@ def look_at(model: torch.nn.Module, look: Look, course: Course) -> Measurements:
         return dict(look())
 
 
-class Watch:
+class TrainingWatch:
     """Clocks of a run: when to save, what to say, how long it will take."""
 
-    def __init__(self, training: Training, done: Fitted, frozen: str):
+    def __init__(self, training: RunningTraining, done: FitProgress, frozen: str):
         self.training, self.course, self.frozen = training, training.course, frozen
         self.start = self.last_saved = time.monotonic()
         self.first_step = done.step
@@ -226,14 +210,14 @@ class Watch:
         """CPU seconds of the run, in all sessions."""
         return self.seconds_before + time.process_time() - self.cpu
 
-    def save(self, done: Fitted) -> None:
+    def save(self, done: FitProgress) -> None:
         done.seconds = self.spent()
         save_checkpoint(
             self.course, done, self.training.trained, self.training.optimizer, frozen=self.frozen
         )
         self.last_saved = time.monotonic()
 
-    def say(self, done: Fitted, seen: Measurements | None) -> None:
+    def say(self, done: FitProgress, seen: Measurements | None) -> None:
         """Tell how far the run is; what was measured now stands behind a semicolon."""
         parts = []
         if done.losses:
@@ -247,18 +231,32 @@ class Watch:
         numbers = (
             []
             if seen is None
-            else [format_number(name, seen[name]) for name in seen if name != "step"]
+            else [format_measurement(name, seen[name]) for name in seen if name != "step"]
         )
         if numbers:
             what = f"{what}; {', '.join(numbers)}"
         progress.report(done.step, self.course.steps, what)
 
 
+def progress_log_lines(every: float = 15.0) -> Callable[[int, int, str], None]:
+    """A listener of `raison.core.progress`: a line every so many seconds, and whenever something was measured."""
+    last = -every
+
+    def listener(done: int, total: int, what: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if ";" in what or done == total or now - last >= every:
+            last = now
+            print(f"{done}/{total}  {what}", file=sys.stderr, flush=True)
+
+    return listener
+
+
 def format_duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
-def format_number(name: str, value: object) -> str:
+def format_measurement(name: str, value: object) -> str:
     return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
 
 

@@ -16,10 +16,10 @@ from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.outputs import check_folder
 from raison.core.parameters import check_integer
-from raison.training.checkpoint import check_free, saved
-from raison.training.course import SEEDS
+from raison.training.fit_settings import SEEDS
+from raison.training.training_folder import check_training_folder, write_training_file
 
-__all__ = ["REPORT", "RUNS", "RepeatedTraining", "repeated"]
+__all__ = ["REPORT", "RUNS", "RepeatedTraining", "train_with_seeds"]
 
 REPORT = "training.json"
 RUNS = "runs.json"
@@ -40,7 +40,7 @@ class RepeatedTraining(Record):
     troubles: tuple[str, ...] = ()
 
 
-def repeated(
+def train_with_seeds(
     one: Callable[[Path, int], Report],
     folder: Path,
     runs: int,
@@ -59,21 +59,21 @@ def repeated(
     check_folder(folder, lambda name: RUN.fullmatch(name) is not None, "several runs (--out)")
     places = [folder / f"run-{number}" for number in range(runs)]
     for number, place in enumerate(places):  # before the first is trained
-        if finished_report(place, seed + number, same) is None:
-            check_free(place, REPORT)
+        if finished_run_report(place, seed + number, same) is None:
+            check_training_folder(place, REPORT)
 
     reports = []
     for number, place in enumerate(places):
         progress.report(number, runs, f"run {number + 1} of {runs}")
-        report = finished_report(place, seed + number, same)
+        report = finished_run_report(place, seed + number, same)
         reports.append(report or one(place, seed + number))
-    summary = summary_of(reports)
-    with saved(folder / RUNS) as half:
+    summary = summary_of_runs(reports)
+    with write_training_file(folder / RUNS) as half:
         half.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     return summary
 
 
-def summary_of(reports: list[Report]) -> Report:
+def summary_of_runs(reports: list[Report]) -> Report:
     """Mean and deviation of several runs."""
     first = reports[0]
     summary: Report = {
@@ -83,13 +83,13 @@ def summary_of(reports: list[Report]) -> Report:
     }
     for part in ("dev", "test"):
         if first.get(part):
-            summary[part] = spread([report[part] for report in reports])
+            summary[part] = mean_and_deviation_of_runs([report[part] for report in reports])
     if any(report.get("troubles") for report in reports):
-        summary["troubles"] = troubles_of(reports)
+        summary["troubles"] = troubles_of_runs(reports)
     return summary
 
 
-def spread(measured: list[dict[str, float]]) -> dict[str, dict[str, float]]:
+def mean_and_deviation_of_runs(measured: list[dict[str, float]]) -> dict[str, dict[str, float]]:
     """Mean and deviation of each number that all runs have."""
     found = {}
     for key in measured[0]:
@@ -102,7 +102,7 @@ def spread(measured: list[dict[str, float]]) -> dict[str, dict[str, float]]:
     return found
 
 
-def troubles_of(reports: list[Report]) -> list[str]:
+def troubles_of_runs(reports: list[Report]) -> list[str]:
     """What went wrong, run by run."""
     troubles = []
     for number, report in enumerate(reports):
@@ -110,7 +110,7 @@ def troubles_of(reports: list[Report]) -> list[str]:
     return troubles
 
 
-def finished_report(place: Path, seed: int, same: Callable[[Report], bool]) -> Report | None:
+def finished_run_report(place: Path, seed: int, same: Callable[[Report], bool]) -> Report | None:
     """The report of a run that is done, if there is one; it must be of the same experiment."""
     if not (place / REPORT).exists():
         return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-__all__ = ["generator", "seed_of"]
+__all__ = ["seed_of_numbers", "seeded_generator"]
 
 
-def seed_of(*numbers: int) -> int:
+def seed_of_numbers(*numbers: int) -> int:
     """One seed from several numbers; near numbers give unrelated seeds."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def generator(*numbers: int) -> torch.Generator:
+def seeded_generator(*numbers: int) -> torch.Generator:
     """A generator of its own, so that nobody else's draws matter."""
-    return torch.Generator().manual_seed(seed_of(*numbers))
+    return torch.Generator().manual_seed(seed_of_numbers(*numbers))

@@ -67,13 +67,13 @@ class ModelEntry:
 def read_catalogue() -> Catalogue:
     """Every method, search and rule that is registered."""
     return Catalogue(
-        methods=entries_of(methods),
-        searches=entries_of(searches),
-        rules=entries_of(rules),
+        methods=catalogue_entries(methods),
+        searches=catalogue_entries(searches),
+        rules=catalogue_entries(rules),
     )
 
 
-def entries_of(registry: Registry[Any]) -> list[CatalogueEntry]:
+def catalogue_entries(registry: Registry[Any]) -> list[CatalogueEntry]:
     entries = []
     for name in registry:
         registered = registry[name]
@@ -111,13 +111,13 @@ def describe_model(model: Model) -> ModelEntry:
         writes=model.generates,
         labels=list(model.labels[:LABELS]),
         removals=list(model.removals),
-        methods=[name for name in methods if works(name, model.offers)],
+        methods=[name for name in methods if works_on_model(name, model.offers)],
         heads={"attention", "gradients"} <= model.offers,
         own="own" in model.offers,
     )
 
 
-def works(name: str, offers: frozenset[str]) -> bool:
+def works_on_model(name: str, offers: frozenset[str]) -> bool:
     """Whether a method can be used as it is on what a model offers."""
     try:
         return bool(methods.build(name).needs <= offers)

@@ -6,13 +6,13 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from fastapi.responses import Response
 
 from raison.core import progress
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Encoding, Explanation
 from raison.show import to_figure, to_html
 from raison.web import schemas
@@ -53,7 +53,8 @@ def export_response(body: schemas.Export) -> Response:
 
 def export_file(body: schemas.Export) -> bytes:
     """The file that is asked for."""
-    explanations = [Explanation.from_dict(record) for record in with_encodings(body.explanations)]
+    records = records_with_encodings(body.explanations)
+    explanations = [Explanation.from_dict(record) for record in records]
     for explanation in explanations:
         check_offsets(explanation.encoding)
     if body.kind == "html":
@@ -69,7 +70,8 @@ def export_file(body: schemas.Export) -> bytes:
 
 def check_offsets(encoding: Encoding) -> None:
     """Refuse offsets behind the end of their texts: who draws them would make room for all that is between."""
-    ends = np.array([len(text) for text in encoding.texts] or [0])
+    lengths = [len(text) for text in encoding.texts]
+    ends = np.array(lengths or [0])
     last = np.maximum(encoding.start, encoding.end)
     if (encoding.segment < 0).any() or (last > ends[encoding.segment]).any():
         raise ValueError("an offset behind the end of its text")
@@ -77,21 +79,23 @@ def check_offsets(encoding: Encoding) -> None:
 
 def check_size_of_picture(explanations: Sequence[Explanation]) -> None:
     """Refuse what takes too long to draw."""
-    if sum(len(explanation.units) for explanation in explanations) > DRAWN:
+    units = sum(len(explanation.units) for explanation in explanations)
+    if units > DRAWN:
         raise InputError(
             f"A picture holds {DRAWN} words at most: save the page (HTML), or use the library."
         )
     for explanation in explanations:
-        if sum(len(text) for text in explanation.encoding.texts) > LETTERS:
+        letters = sum(len(text) for text in explanation.encoding.texts)
+        if letters > LETTERS:
             raise InputError(
                 f"A picture holds {LETTERS} letters at most: save the page (HTML), or use the library."
             )
 
 
-def with_encodings(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def records_with_encodings(records: Sequence[JsonObject]) -> list[JsonObject]:
     """Records as they came; one whose encoding is a number has that of the record at that place, as a matrix would
     say its text once for every token."""
-    complete: list[dict[str, Any]] = []
+    complete: list[JsonObject] = []
     for record in records:
         place = record.get("encoding")
         if isinstance(place, int) and not isinstance(place, bool):

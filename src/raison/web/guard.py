@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from raison.core.limits import format_megabytes
-from raison.web.settings import Settings
+from raison.web.server_limits import ServerSettings
 
 __all__ = ["CLIENT", "Guard"]
 
@@ -57,8 +57,9 @@ class Refused(Exception):
 class Guard:
     """An application inside; only requests that may be answered reach it."""
 
-    def __init__(self, app: App, settings: Settings):
-        self.app, self.settings = app, settings
+    def __init__(self, app: App, settings: ServerSettings):
+        self.app = app
+        self.settings = settings
         self.any_host = settings.host not in ("127.0.0.1", "localhost", "::1")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,29 +68,28 @@ class Guard:
                 await self.app(scope, receive, send)
             return  # there are no web sockets here
         begun = False
-        headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1")
-            for name, value in scope["headers"]
-        }
-        session = session_of(headers.get("cookie", ""))
-        scope[CLIENT] = ((scope.get("client") or ("",))[0], session)
+        headers = {}
+        for name, value in scope["headers"]:
+            headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+        session = session_of_cookies(headers.get("cookie", ""))
+        address, *_ = scope.get("client") or ("",)
+        scope[CLIENT] = (address, session)
 
         async def secured(message: Message) -> None:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                known = {name.lower() for name, _ in message["headers"]}
-                more = [(name, value) for name, value in HEADERS.items() if name not in known]
+                more = headers_to_add(message)
                 if not session:
-                    more.append((b"set-cookie", cookie(SESSION, secrets.token_hex(16))))
+                    more.append((b"set-cookie", cookie_header(SESSION, secrets.token_hex(16))))
                 message = {**message, "headers": [*message["headers"], *more]}
             await send(message)
 
         try:
             if await self.admitted(scope, headers, secured):
-                body = await body_of(scope, receive, self.settings)
+                body = await read_body(scope, receive, self.settings)
                 if body is not None:
-                    await self.app(scope, replayed(body, receive), secured)
+                    await self.app(scope, replay_body(body, receive), secured)
         except Refused as refused:
             if not begun:
                 await send_answer(secured, refused.status, {"error": str(refused)})
@@ -101,70 +101,90 @@ class Guard:
             raise Refused(
                 421, "This server answers to its local address only: open it as http://127.0.0.1."
             )
-        origins = [
-            value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"origin"
-        ]
-        if any(origin not in (f"http://{host}", f"https://{host}") for origin in origins):
-            raise Refused(403, "Requests from other pages are refused: open this page itself.")
-        if (
-            headers.get("sec-fetch-site") in ("cross-site", "same-site")
-            and scope["method"] != "GET"
-        ):
+        if comes_from_other_page(scope, headers, host):
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
         if self.settings.token is None:
             return True
+
         query = parse_qs(scope["query_string"].decode("latin-1"))
         if scope["path"] == "/" and "token" in query:
-            if not self.same(query["token"][0]):
+            if not self.is_token(query["token"][0]):
                 raise Refused(401, "The token is wrong: open the address that the server printed.")
-            await send_answer(
-                send,
-                303,
-                {},
-                [(b"location", b"/"), (b"set-cookie", cookie(COOKIE, str(self.settings.token)))],
-            )
+            token = cookie_header(COOKIE, str(self.settings.token))
+            more = [(b"location", b"/"), (b"set-cookie", token)]
+            await send_answer(send, 303, {}, more)
             return False
-        given = headers.get("authorization", "").removeprefix("Bearer ") or cookie_of(
-            headers.get("cookie", "")
-        )
-        if not self.same(given):
+
+        given = headers.get("authorization", "").removeprefix("Bearer ")
+        if not given:
+            given = cookie_value(headers.get("cookie", ""), COOKIE)
+        if not self.is_token(given):
             raise Refused(
                 401,
                 "A token is needed: open the address that the server printed, or send it as Bearer.",
             )
         return True
 
-    def same(self, given: str) -> bool:
+    def is_token(self, given: str) -> bool:
+        """Whether this is the server's token, compared in constant time."""
         return hmac.compare_digest(given.encode(), str(self.settings.token).encode())
 
 
-def cookie(name: str, value: str) -> bytes:
+def headers_to_add(message: Message) -> list[tuple[bytes, bytes]]:
+    """The headers of every answer that this one has not set itself."""
+    own_names = {name.lower() for name, _ in message["headers"]}
+    more = []
+    for name, value in HEADERS.items():
+        if name not in own_names:
+            more.append((name, value))
+    return more
+
+
+def comes_from_other_page(scope: Scope, headers: dict[str, str], host: str) -> bool:
+    """Whether a page of another site makes the request, as far as the browser says."""
+    for name, value in scope["headers"]:
+        if name.lower() == b"origin":
+            origin = value.decode("latin-1")
+            if origin not in (f"http://{host}", f"https://{host}"):
+                return True
+    other_site = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    return other_site and scope["method"] != "GET"
+
+
+def cookie_header(name: str, value: str) -> bytes:
     """The header that gives a browser a cookie; no other site's page can send it, and no script can read it."""
     return f"{name}={value}; HttpOnly; SameSite=Strict; Path=/".encode()
 
 
-def cookie_of(header: str, wanted: str = COOKIE) -> str:
+def cookie_value(header: str, wanted: str) -> str:
     """One of our cookies, whatever else other servers of this machine have left there."""
-    pairs = (part.strip().partition("=") for part in header.split(";"))
-    return next((value for name, _, value in pairs if name == wanted), "")
+    for part in header.split(";"):
+        name, _, value = part.strip().partition("=")
+        if name == wanted:
+            return value
+    return ""
 
 
-def session_of(header: str) -> str:
+def session_of_cookies(header: str) -> str:
     """The session that a request belongs to; "" where it names none."""
-    found = cookie_of(header, SESSION)
-    return found if re.fullmatch("[0-9a-f]{32}", found) else ""
+    session = cookie_value(header, SESSION)
+    if not re.fullmatch("[0-9a-f]{32}", session):
+        return ""
+    return session
 
 
-async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes | None:
+async def read_body(scope: Scope, receive: Receive, settings: ServerSettings) -> bytes | None:
     """The whole body of a request, refused as soon as it is too large or too slow; None if the client has left."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + settings.patience
     declared = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
     parts: list[bytes] = []
-    size = int(declared[0]) if declared and declared[0].isdigit() else 0
+    size = 0
+    if declared and declared[0].isdigit():
+        size = int(declared[0])
     while True:
         if size > settings.body:
-            await swallowed(receive, 8 * settings.body, deadline)
+            await read_over(receive, 8 * settings.body, deadline)
             raise Refused(
                 413, f"The request is larger than {format_megabytes(settings.body)}: send less."
             )
@@ -180,7 +200,7 @@ async def body_of(scope: Scope, receive: Receive, settings: Settings) -> bytes |
             return b"".join(parts)
 
 
-async def swallowed(receive: Receive, most: int, deadline: float) -> None:
+async def read_over(receive: Receive, most: int, deadline: float) -> None:
     """Read over what is too much anyway: a connection that is closed while the client still sends loses the answer."""
     loop = asyncio.get_running_loop()
     while most > 0 and (left := deadline - loop.time()) > 0:
@@ -193,7 +213,7 @@ async def swallowed(receive: Receive, most: int, deadline: float) -> None:
             return
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """A body that was read already; what comes after it is that the client leaves."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -206,14 +226,12 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 async def send_answer(
     send: Send, status: int, body: object, headers: list[tuple[bytes, bytes]] | None = None
 ) -> None:
+    """Send a JSON answer of the guard's own."""
     data = json.dumps(body).encode()
-    about = [(b"content-type", b"application/json"), (b"content-length", str(len(data)).encode())]
-    more = [(b"connection", b"close")] if status in (408, 413) else []
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [*about, *more, *(headers or [])],
-        }
-    )
+    length = str(len(data)).encode()
+    all_headers = [(b"content-type", b"application/json"), (b"content-length", length)]
+    if status in (408, 413):
+        all_headers.append((b"connection", b"close"))
+    all_headers += headers or []
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": data})

@@ -22,10 +22,14 @@ from raison.studies.what_if import (
     heads_of_answer,
 )
 from raison.web import schemas
-from raison.web.answers import ExplanationAnswer, HeadsAnswer, PredictionAnswer, TrustAnswer
-from raison.web.request_limits import check_texts, checked_spec
-from raison.web.settings import Settings
-from raison.web.snippet import snippet
+from raison.web.handler_answers import (
+    ExplanationAnswer,
+    HeadsAnswer,
+    PredictionAnswer,
+    TrustAnswer,
+    python_snippet,
+)
+from raison.web.server_limits import ServerSettings, check_texts, checked_spec
 
 __all__ = ["Handlers"]
 
@@ -35,7 +39,7 @@ class Handlers:
     """The models that were named at the start, and what may be asked about them."""
 
     models: Mapping[str, Model]
-    settings: Settings
+    settings: ServerSettings
 
     def predict(self, body: schemas.Predict) -> Callable[[], PredictionAnswer]:
         """What the model says about a text."""
@@ -48,13 +52,12 @@ class Handlers:
             (prediction,) = model.predict([encoding])
             text: str = prediction.target.text
             value: float | None = prediction.value
-            if (
-                model.task == "seq2seq"
-            ):  # what is explained is a whole translation, not its first token
-                _, translation = model.resolve_targets(encoding, TargetSpec(prediction=prediction))[
-                    0
-                ]
-                text, value = translation.text, None
+            if model.task == "seq2seq":
+                # what is explained is a whole translation, not its first token
+                spec = TargetSpec(prediction=prediction)
+                _, translation = model.resolve_targets(encoding, spec)[0]
+                text = translation.text
+                value = None
             return PredictionAnswer(
                 encoding=encoding,
                 text=text,
@@ -76,14 +79,16 @@ class Handlers:
         named = [checked_spec(self.settings, method) for method in body.methods]
         specs = list(dict.fromkeys(named))  # each once
         chosen: list[Method] = [methods.build(spec) for spec in specs]
-        request = request_of(body, seed=body.seed)
+        request = engine_request(body, seed=body.seed)
 
         def work() -> ExplanationAnswer:
-            explanations = explanations_of(model, body, chosen, request)
-            keywords = {**keywords_of(body, explanations, units="word"), "seed": body.seed or None}
-            code = [
-                snippet("explain", body.model, (text_of(body), spec), keywords) for spec in specs
-            ]
+            explanations = explanations_of_request(model, body, chosen, request)
+            keywords = keywords_of_request(body, explanations, units="word")
+            keywords["seed"] = body.seed or None
+            code = []
+            for spec in specs:
+                positional = (text_or_pair(body), spec)
+                code.append(python_snippet("explain", body.model, positional, keywords))
             return ExplanationAnswer(explanations=tuple(explanations), python=tuple(code))
 
         return work
@@ -92,18 +97,20 @@ class Handlers:
         """The smallest part of the text that is enough."""
         model = self.checked_model(body)
         spec = checked_spec(self.settings, body.search)
-        rule = None if body.sufficient is None else checked_spec(self.settings, body.sufficient)
+        rule = None
+        if body.sufficient is not None:
+            rule = checked_spec(self.settings, body.sufficient)
         search = build_search(spec, rule)
-        request = request_of(body, generate=body.generate)
+        request = engine_request(body, generate=body.generate)
 
         def work() -> ExplanationAnswer:
-            explanations = explanations_of(model, body, [search], request)
+            explanations = explanations_of_request(model, body, [search], request)
             keywords = {
                 "sufficient": rule,
-                **keywords_of(body, explanations, units=None),
+                **keywords_of_request(body, explanations, units=None),
                 "generate": body.generate or None,
             }
-            code = snippet("rationalize", body.model, (text_of(body), spec), keywords)
+            code = python_snippet("rationalize", body.model, (text_or_pair(body), spec), keywords)
             return ExplanationAnswer(explanations=tuple(explanations), python=(code,))
 
         return work
@@ -122,7 +129,8 @@ class Handlers:
                 "search": None if body.search == "hierarchical" else body.search,
                 "answer": body.answer,
             }
-            code = snippet("ground", body.model, (body.question, dict(body.passages)), keywords)
+            positional = (body.question, dict(body.passages))
+            code = python_snippet("ground", body.model, positional, keywords)
             return ExplanationAnswer(explanations=(explanation,), python=(code,))
 
         return work
@@ -133,10 +141,9 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> TrustAnswer:
-            seed = (
-                0 if isinstance(method, Search) else body.seed
-            )  # as in the library, where rationalize takes none
-            explanation = one_explanation(model, body, method, request_of(body, seed=seed))
+            # as in the library, where rationalize takes no seed
+            seed = 0 if isinstance(method, Search) else body.seed
+            explanation = one_explanation(model, body, method, engine_request(body, seed=seed))
             return TrustAnswer(
                 trust=trust(model, explanation, body.seed, body.removal), method=explanation.method
             )
@@ -149,7 +156,7 @@ class Handlers:
         method = methods.build("uniform")  # any will do: only its units and target count
 
         def work() -> AnswerWithoutUnits:
-            explanation = one_explanation(model, body, method, request_of(body))
+            explanation = one_explanation(model, body, method, engine_request(body))
             return answer_without_units(model, explanation, body.removed, body.removal)
 
         return work
@@ -160,7 +167,7 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> HeadsAnswer:
-            explanation = one_explanation(model, body, method, request_of(body))
+            explanation = one_explanation(model, body, method, engine_request(body))
             heads = heads_of_answer(model, explanation)
             if not body.off:
                 return HeadsAnswer(heads=heads, explanation=explanation)
@@ -183,7 +190,7 @@ class Handlers:
         return self.models[name]
 
 
-def request_of(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Request:
+def engine_request(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Request:
     """What is asked of the engine; of a text that is too long the page shows what was read, and the rest in grey."""
     return Request(
         target=body.target,
@@ -196,7 +203,7 @@ def request_of(body: schemas.Asked, *, seed: int = 0, generate: int = 0) -> Requ
     )
 
 
-def explanations_of(
+def explanations_of_request(
     model: Model, body: schemas.Asked, chosen: Sequence[Method], request: Request
 ) -> list[Explanation]:
     """Explanations of the text by one method after the other, of all its targets."""
@@ -212,18 +219,18 @@ def one_explanation(
     model: Model, body: schemas.Asked, method: Method, request: Request
 ) -> Explanation:
     """The explanation of a text with one target."""
-    explanations = explanations_of(model, body, [method], request)
+    explanations = explanations_of_request(model, body, [method], request)
     if len(explanations) != 1:
         raise InputError("This is about one target: choose one.")
     return explanations[0]
 
 
-def text_of(body: schemas.Asked) -> str | tuple[str, str]:
+def text_or_pair(body: schemas.Asked) -> str | tuple[str, str]:
     """The text or the pair, as the library takes it."""
     return body.text if body.pair is None else (body.text, body.pair)
 
 
-def keywords_of(
+def keywords_of_request(
     body: schemas.Asked, explanations: Sequence[Explanation], *, units: str | None
 ) -> dict[str, object]:
     """What the library has to be told besides the text; `units` are those that it takes if nothing is said."""

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from raison.core.errors import RaisonError
 from raison.core.json_record import to_json_value
-from raison.show.html.explanation import finite
+from raison.show.html.explanation import finite_json
 from raison.web.jobs import (
     Busy,
     Client,
@@ -99,7 +99,7 @@ def line_of_event(event: Event) -> bytes:
         return json_bytes({"progress": vars(event)}) + b"\n"
     if isinstance(event, Failure):
         status = http_status_of(event.error)
-        return json_bytes({"error": sentence_of(event.error), "status": status}) + b"\n"
+        return json_bytes({"error": sentence_of_error(event.error), "status": status}) + b"\n"
     if isinstance(event.value, Response):
         return json_bytes({"file": file_in_json(event.value)}) + b"\n"
     return json_bytes({"result": event.value}) + b"\n"
@@ -116,10 +116,10 @@ def file_in_json(response: Response) -> dict[str, str]:
 def failure_response(error: BaseException) -> JSONResponse:
     """A sentence with the status that fits."""
     headers = {"retry-after": str(error.seconds)} if isinstance(error, Busy) else None
-    return JSONResponse({"error": sentence_of(error)}, http_status_of(error), headers)
+    return JSONResponse({"error": sentence_of_error(error)}, http_status_of(error), headers)
 
 
-def sentence_of(error: BaseException) -> str:
+def sentence_of_error(error: BaseException) -> str:
     """What an error says to a client."""
     if isinstance(error, RaisonError):
         return str(error)
@@ -137,6 +137,6 @@ def http_status_of(error: BaseException) -> int:
 
 def json_bytes(value: object) -> bytes:
     """JSON as a browser reads it: half characters and numbers that are none may stand in a run's data."""
-    return json.dumps(finite(to_json_value(value)), ensure_ascii=False, allow_nan=False).encode(
-        "utf-8", "replace"
-    )
+    return json.dumps(
+        finite_json(to_json_value(value)), ensure_ascii=False, allow_nan=False
+    ).encode("utf-8", "replace")

@@ -9,11 +9,11 @@ from operator import attrgetter
 from typing import Any
 
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
-from raison.runs.records import StoredNumbers
-from raison.runs.rows import ExplanationRow, rows_of
+from raison.runs.result_records import ExplanationRow, StoredNumbers, explanation_rows
 from raison.runs.storage import Place, place_of
-from raison.runs.store import records, spec_of
+from raison.runs.store import records_of_run, spec_of_run
 from raison.show.html.page_data import page_data
 
 __all__ = ["PageRequest", "RunFolders"]
@@ -80,11 +80,11 @@ class RunFolders:
     """Runs by name; each is read when it is first asked for."""
 
     def __init__(self, places: Mapping[str, str] | None = None):
-        self.places: dict[str, Place] = {
-            name: place_of(path) for name, path in (places or {}).items()
-        }
-        for place in self.places.values():
-            spec_of(place)  # a folder that is no run is refused at the start
+        self.places: dict[str, Place] = {}
+        for name, path in (places or {}).items():
+            place = place_of(path)
+            spec_of_run(place)  # a folder that is no run is refused at the start
+            self.places[name] = place
         self.tables: dict[str, RunTable] = {}
         self.lock = threading.Lock()
 
@@ -103,10 +103,10 @@ class RunFolders:
         place = self.place_named(name)
         with self.lock:
             if name not in self.tables:
-                self.tables[name] = read_table(place)
+                self.tables[name] = read_run_table(place)
             return self.tables[name]
 
-    def page(self, name: str, request: PageRequest) -> dict[str, Any]:
+    def page(self, name: str, request: PageRequest) -> JsonObject:
         """A part of the list."""
         table = self.table(name)
         if request.sort not in (*SORTED_BY, *table.numbers):
@@ -125,12 +125,12 @@ class RunFolders:
         )
         return asdict(page)
 
-    def example(self, name: str, index: int) -> dict[str, Any]:
+    def example(self, name: str, index: int) -> JsonObject:
         """All explanations of one text, as records that the page draws."""
         place = self.place_named(name)
-        model = spec_of(place).model
+        model = spec_of_run(place).model
         explanations = []
-        for record in records(place):
+        for record in records_of_run(place):
             if record.index != index:
                 continue
             if record.failure is not None:
@@ -172,20 +172,20 @@ def number_named(key: str) -> Callable[[RunRow], float | None]:
     return number_of
 
 
-def read_table(place: Place) -> RunTable:
+def read_run_table(place: Place) -> RunTable:
     """All rows of a run."""
-    spec = spec_of(place)
+    spec = spec_of_run(place)
     rows: list[RunRow] = []
     searched: list[str] = []
     numbers: dict[str, None] = {}
-    for record in records(place):
-        for stored in rows_of(record):
+    for record in records_of_run(place):
+        for stored in explanation_rows(record):
             if len(rows) >= MOST:
                 raise InputError(
                     f"This run has more than {MOST} explanations: ask it in SQL instead (raison store query)."
                 )
             text = stored.text if stored.pair is None else f"{stored.text} ‖ {stored.pair}"
-            row = light_row(stored, text[:SHORT])
+            row = row_for_list(stored, text[:SHORT])
             rows.append(row)
             searched.append(text.casefold())
             numbers.update(dict.fromkeys(row.numbers))
@@ -200,7 +200,7 @@ def read_table(place: Place) -> RunTable:
     )
 
 
-def light_row(stored: ExplanationRow, text: str) -> RunRow:
+def row_for_list(stored: ExplanationRow, text: str) -> RunRow:
     """What the list shows of an explanation."""
     return RunRow(
         index=stored.index,

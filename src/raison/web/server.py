@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from importlib.resources import files
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from raison import __version__
 from raison.core.errors import RaisonError
+from raison.core.json_record import JsonObject
 from raison.models.protocol import Model
 from raison.web import schemas
 from raison.web.catalogue import describe_model, read_catalogue
@@ -24,7 +24,7 @@ from raison.web.handlers import Handlers
 from raison.web.jobs import Work, Workers
 from raison.web.responses import answer_when_ready, failure_response
 from raison.web.runs import PageRequest, RunFolders
-from raison.web.settings import Settings
+from raison.web.server_limits import ServerSettings
 
 __all__ = ["application"]
 
@@ -34,7 +34,7 @@ TYPES = {
     ".html": "text/html; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-FAILURES: dict[int | str, dict[str, Any]] = {
+FAILURES: dict[int | str, JsonObject] = {
     400: {"description": "What was asked for can't be had: one sentence says why."},
     401: {"description": "A token is needed."},
     408: {"description": "The request came too slowly."},
@@ -45,7 +45,7 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def application(models: Mapping[str, Model], settings: Settings, runs: RunFolders) -> Guard:
+def application(models: Mapping[str, Model], settings: ServerSettings, runs: RunFolders) -> Guard:
     """The whole server as one ASGI application."""
     workers = Workers(settings.workers, settings.waiting, settings.seconds)
 
@@ -81,15 +81,14 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def wrong_shape(_: Request, error: RequestValidationError) -> JSONResponse:
-        first = error.errors()[0]
+        first, *others = error.errors()
         names = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
         name = names[0] if names else "The request"
-        reason = (
-            "is not of the right shape"
-            if len(error.errors()) > 1
-            else f"is refused ({first['msg']})"
-        )
-        return JSONResponse({"error": f"{name} {reason}."[:500]}, 422)
+        reason = f"is refused ({first['msg']})"
+        if others:
+            reason = "is not of the right shape"
+        sentence = f"{name} {reason}."
+        return JSONResponse({"error": sentence[:500]}, 422)
 
     @app.exception_handler(HTTPException)
     async def no_such_route(_: Request, error: HTTPException) -> JSONResponse:
@@ -98,11 +97,10 @@ def add_error_handlers(app: FastAPI) -> None:
 
 def add_page(app: FastAPI) -> None:
     """The page and the files that it is made of."""
-    assets = {
-        path.name: path.read_bytes()
-        for path in (files("raison") / "page").iterdir()
-        if path.is_file()
-    }
+    assets = {}
+    for path in (files("raison") / "page").iterdir():
+        if path.is_file():
+            assets[path.name] = path.read_bytes()
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -119,7 +117,7 @@ def add_page(app: FastAPI) -> None:
 
 
 def add_about(
-    app: FastAPI, models: Mapping[str, Model], settings: Settings, runs: RunFolders
+    app: FastAPI, models: Mapping[str, Model], settings: ServerSettings, runs: RunFolders
 ) -> None:
     """What can be asked for; read once, when the server starts."""
     known = {
@@ -135,7 +133,7 @@ def add_about(
     }
 
     @app.get("/api/about")
-    async def about() -> dict[str, Any]:
+    async def about() -> JsonObject:
         """Models, methods, searches, rules, runs and limits."""
         return {**known, "runs": runs.names()}
 
@@ -153,57 +151,59 @@ class Routes:
 
     def add_questions(self, app: FastAPI) -> None:
         """Questions about a text, and files of what was answered."""
-        answer, handlers = self.answer, self.handlers
+        answer = self.answer
+        handlers = self.handlers
 
         @app.post("/api/predict")
-        async def predict(request: Request, body: schemas.Predict) -> Any:
+        async def predict(request: Request, body: schemas.Predict) -> object:
             """What a model says about a text, and the tokens of the text."""
             return await answer(request, handlers.predict(body))
 
         @app.post("/api/explain")
-        async def explain(request: Request, body: schemas.Explain) -> Any:
+        async def explain(request: Request, body: schemas.Explain) -> object:
             """Scores by one method or several."""
             return await answer(request, handlers.explain(body))
 
         @app.post("/api/rationalize")
-        async def rationalize(request: Request, body: schemas.Rationalize) -> Any:
+        async def rationalize(request: Request, body: schemas.Rationalize) -> object:
             """The smallest part of the text that is enough."""
             return await answer(request, handlers.rationalize(body))
 
         @app.post("/api/ground")
-        async def ground(request: Request, body: schemas.Ground) -> Any:
+        async def ground(request: Request, body: schemas.Ground) -> object:
             """An answer over passages, and what it rests on."""
             return await answer(request, handlers.ground(body))
 
         @app.post("/api/trust")
-        async def trusted(request: Request, body: schemas.Trusted) -> Any:
+        async def trusted(request: Request, body: schemas.Trusted) -> object:
             """How far one explanation can be trusted."""
             return await answer(request, handlers.trust(body))
 
         @app.post("/api/remove")
-        async def remove(request: Request, body: schemas.Remove) -> Any:
+        async def remove(request: Request, body: schemas.Remove) -> object:
             """What the model says when some units are removed."""
             return await answer(request, handlers.remove(body))
 
         @app.post("/api/heads")
-        async def heads(request: Request, body: schemas.Heads) -> Any:
+        async def heads(request: Request, body: schemas.Heads) -> object:
             """Attention heads, and the explanation with some of them switched off."""
             return await answer(request, handlers.heads(body))
 
         @app.post("/api/export")
-        async def export(request: Request, body: schemas.Export) -> Any:
+        async def export(request: Request, body: schemas.Export) -> object:
             """Explanations as one HTML file, SVG or PNG."""
             return await answer(request, lambda: export_response(body))
 
     def add_runs(self, app: FastAPI) -> None:
         """Looking at runs that were named when the server started."""
-        answer, runs = self.answer, self.runs
+        answer = self.answer
+        runs = self.runs
 
         @app.get("/api/runs/{name}")
         async def run(
             request: Request, name: str, method: str = "", sort: str = "index", down: bool = False, find: str = "",
             start: int = 0, count: int = 50,
-        ) -> Any:  # fmt: skip
+        ) -> object:  # fmt: skip
             """Examples of a run, sorted and filtered."""
             wanted = PageRequest(
                 method=method, sort=sort, down=down, find=find, start=start, count=count
@@ -211,6 +211,6 @@ class Routes:
             return await answer(request, lambda: runs.page(name, wanted))
 
         @app.get("/api/runs/{name}/{index}")
-        async def example(request: Request, name: str, index: int) -> Any:
+        async def example(request: Request, name: str, index: int) -> object:
             """All explanations of one example of a run."""
             return await answer(request, lambda: runs.example(name, index))

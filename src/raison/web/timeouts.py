@@ -10,17 +10,16 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter
-from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["http_protocol"]
+__all__ = ["http_protocol_with_timeouts"]
 
 SLOWEST = 1024  # bytes a second of an answer that a client has to read
 BUFFER = 2**16  # bytes of an answer in the kernel, where nobody sees whether they are read
 
 
-def http_protocol(patience: float, connections: int) -> type[H11Protocol]:
+def http_protocol_with_timeouts(patience: float, connections: int) -> type[H11Protocol]:
     """uvicorn's HTTP with a deadline for the head of every request, a slowest pace of reading the answer, and a limit
     on connections."""
 
@@ -30,7 +29,7 @@ def http_protocol(patience: float, connections: int) -> type[H11Protocol]:
         unread = 0  # bytes of it when the watch began
         heard = 0.0  # when the client did something, or was last given something to do
 
-        def connection_made(self, transport: Any) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self.heard = self.loop.time()
             if (plain := transport.get_extra_info("socket")) is not None:
@@ -50,12 +49,13 @@ def http_protocol(patience: float, connections: int) -> type[H11Protocol]:
 
         def longest_waited_for(self) -> H11Protocol:
             """Of the clients with most connections, the one that the server waits for since the longest time."""
-            waited_for = [
-                each
-                for each in self.connections
-                if isinstance(each, Hurried) and each.keeps_waiting()
-            ]
-            held = Counter(each.address() for each in self.connections if isinstance(each, Hurried))
+            waited_for = []
+            held: Counter[str] = Counter()
+            for each in self.connections:
+                if isinstance(each, Hurried):
+                    held[each.address()] += 1
+                    if each.keeps_waiting():
+                        waited_for.append(each)
             return min(waited_for, key=lambda each: (-held[each.address()], each.heard))
 
         def keeps_waiting(self) -> bool:

@@ -19,7 +19,7 @@ from raison.metrics.statistics import (
     pooled_interval,
     pooled_permutation_test,
 )
-from raison.show.scoreboard import TOO_NARROW
+from raison.show.evaluation_tables import TOO_NARROW
 from tests.helpers.statistics import NAN, shares
 
 # -- intervals ----------------------------------------------------------------------------------------------

@@ -78,7 +78,10 @@ def test_a_view_that_answers_differently_from_the_users_model_is_refused():
             if weight.dim() > 1:
                 torch.nn.init.normal_(weight, std=0.4)
         if alibi:
-            with pytest.raises(ModelError, match="does not give the model's own answers"):
+            with pytest.raises(ModelError, match="does not give the model's own answers.*eager"):
                 load(hf, tokenizer)
+            # what the sentence says: now eager attention is the model's own
+            eager = FalconForCausalLM._from_config(config, attn_implementation="eager")
+            assert load(eager.double().eval(), tokenizer).removals
         else:
             assert load(hf, tokenizer).removals

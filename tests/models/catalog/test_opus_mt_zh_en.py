@@ -18,7 +18,7 @@ from raison.models.catalog import catalog_entries, download_client, fetch
 from raison.models.catalog import opus_mt_zh_en as entry
 from raison.models.protocol import Question
 from raison.testing import check_model
-from raison.testing.checks import state_of
+from raison.testing.model_contract import model_state_hash
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
@@ -318,9 +318,9 @@ def test_one_word_of_a_translation(opus):
 
 @pytest.mark.registry
 def test_contracts_of_opus(opus):
-    before = state_of(opus)
+    before = model_state_hash(opus)
     check_model(opus, tolerance=2e-3)
-    assert state_of(opus) == before
+    assert model_state_hash(opus) == before
     assert (
         opus.offers >= {"score", "gradients", "attention", "hidden"}
         and opus.removals[0] == "delete"

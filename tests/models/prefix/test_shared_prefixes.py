@@ -16,7 +16,7 @@ from raison.models.protocol import Budget, Question, TargetSpec
 from raison.models.runner.score_cache import Memory
 from raison.models.runner.split_forward import blocks_of
 from raison.testing import FAMILIES, tiny_model
-from raison.testing.checks import state_of
+from raison.testing.model_contract import model_state_hash
 from raison.testing.precision import Float64
 
 CAUSAL = [family for family, tasks in FAMILIES.items() if "causal" in tasks]
@@ -407,9 +407,9 @@ def pieces_of_answers(answers, start: int, stop: int):
 @pytest.mark.parametrize("family", EVERY)
 def test_the_users_model_is_as_it_was(family):
     model = tiny(family)
-    before = state_of(model)
+    before = model_state_hash(model)
     model.score(questions_of(model, seed=14), memory=Memory())
-    assert state_of(model) == before
+    assert model_state_hash(model) == before
     assert (
         not any(p.grad is not None for p in model.hf.parameters())
         and not torch.is_inference_mode_enabled()

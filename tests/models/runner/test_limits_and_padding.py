@@ -8,7 +8,7 @@ import pytest
 import raison
 from raison.models.protocol import Question
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.checks import with_padding
+from raison.testing.model_contract import with_padding
 
 TEXT = "The old town lies on a hill"
 

@@ -13,7 +13,7 @@ from raison.core.registry import methods
 from raison.models.protocol import Budget
 from raison.models.runner import pass_cache
 from raison.testing import tiny_model
-from raison.testing.checks import example_texts
+from raison.testing.model_contract import example_texts
 
 TASKS = [
     ("bert", "classification"), ("bert", "qa"), ("roberta", "tagging"), ("gpt2", "causal"), ("llama", "causal"),

@@ -10,7 +10,7 @@ import raison
 from raison.core.records import Target
 from raison.models.protocol import Question, TargetSpec
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.checks import with_padding
+from raison.testing.model_contract import with_padding
 from raison.testing.precision import Float64
 from tests.helpers.eager_models import DECODERS, ENCODERS, TEXT, WRITERS, eager
 

@@ -11,7 +11,7 @@ from raison.core.errors import InputError, MissingExtra
 from raison.core.records import Explanation, Target
 from raison.core.units import group_tokens
 from raison.show import to_figure
-from raison.show.matrix import matrix
+from raison.show.rationale_matrix import matrix_of_rationales
 from tests.helpers.pictures import drawing, size_of_png, texts_of_picture
 from tests.helpers.rationales import (
     court_rationale,
@@ -69,7 +69,7 @@ def test_nothing_is_drawn_outside_the_paper(tmp_path):
         explanation_figure(court_rationale()),
         explanation_figure(grounded_rationale()),
         explanation_figure(lone),
-        matrix_figure(matrix(rationales_of_tokens(f"a {long} b c d"))),
+        matrix_figure(matrix_of_rationales(rationales_of_tokens(f"a {long} b c d"))),
     ):
         paper = figure.bbox
         renderer = figure.canvas.get_renderer()

@@ -13,8 +13,8 @@ from raison.core.records import Encoding, Explanation, Span, Target
 from raison.core.text_splitting import split_words
 from raison.core.units import group_tokens
 from raison.show import to_figure
-from raison.show.matrix import CHOSEN, matrix
-from raison.show.spans import Piece, flow, golden, shortened
+from raison.show.rationale_matrix import CHOSEN, matrix_of_rationales
+from raison.show.text_pieces import TextPiece, gold_characters, shorten_pieces, text_passages
 
 drawing = pytest.mark.skipif(find_spec("matplotlib") is None, reason="pictures need matplotlib")
 TEXT = "My dog barked all night at the"
@@ -66,13 +66,13 @@ def span(word, text=TEXT, segment=""):
 def set_words(explanation, gold):
     """word -> (in bold, filled) of the picture's text; words stand there once."""
     from raison.show.figure.explanation_sheet import ExplanationSheet
-    from raison.show.figure.typeset import Label
+    from raison.show.figure.typeset import SheetLabel
 
     sheet = ExplanationSheet(gold)
     sheet.add_texts(explanation)
     found = {}
     for mark in sheet.marks:
-        if isinstance(mark, Label):
+        if isinstance(mark, SheetLabel):
             boxes = [box for box in sheet.boxes if box.left <= mark.across < box.right]
             filled = any(box.top < mark.baseline < box.top + box.height for box in boxes)
             found[mark.text] = (mark.weight == "bold", filled)
@@ -107,10 +107,10 @@ def test_gold_words_are_bold_inside_a_longer_unit():
 
 def test_pieces_are_cut_where_gold_begins_and_ends_and_nothing_is_lost():
     gold = [Span(1, 7), span("the")]  # "y dog " begins in a word and ends behind one
-    (passage,) = flow(barked(), gold)
+    (passage,) = text_passages(barked(), gold)
     assert "".join(piece.text for piece in passage.pieces if piece.kind != "outcome") == TEXT
     assert [piece.text for piece in passage.pieces if piece.gold] == ["y", " ", "dog", "the"]
-    assert not any(piece.gold for piece in flow(barked())[0].pieces)
+    assert not any(piece.gold for piece in text_passages(barked())[0].pieces)
 
 
 def test_a_line_break_with_a_score_is_seen_with_gold_as_without():
@@ -126,20 +126,24 @@ def test_a_line_break_with_a_score_is_seen_with_gold_as_without():
         [False] * 3,
     )
     explanation = explain(encoding, Target("label", (1,), text="x"), [1])
-    assert [piece.text for piece in flow(explanation, [Span(0, 1)])[0].pieces] == ["a", "⏎\n", "b"]
+    assert [piece.text for piece in text_passages(explanation, [Span(0, 1)])[0].pieces] == [
+        "a",
+        "⏎\n",
+        "b",
+    ]
 
 
 def test_gold_is_not_left_out_of_a_long_text():
     explanation = barked()
-    dull = [Piece("far away " * 40)]
-    left = shortened([*dull, Piece("dog", gold=True), *dull], explanation, tail=True)
+    dull = [TextPiece("far away " * 40)]
+    left = shorten_pieces([*dull, TextPiece("dog", gold=True), *dull], explanation, tail=True)
     assert [piece.text for piece in left if piece.gold] == ["dog"]
     assert len("".join(piece.text for piece in left)) < 600
 
 
 def test_spans_belong_to_a_segment():
     encoding = encode("who barked", TEXT, names=("question", "context"))
-    first, second = golden(encoding, [Span(0, 3), span("dog", segment="context")])
+    first, second = gold_characters(encoding, [Span(0, 3), span("dog", segment="context")])
     assert first.nonzero()[0].tolist() == [0, 1, 2]
     assert second.nonzero()[0].tolist() == [3, 4, 5]
 
@@ -202,7 +206,7 @@ def pairs():
 
 
 def test_linked_words_have_their_cells():
-    found = matrix(translated(), pairs())
+    found = matrix_of_rationales(translated(), pairs())
     names = [column.name for column in found.columns]
     assert found.gold is not None and found.gold.shape == found.cells.shape
     told = {
@@ -210,8 +214,8 @@ def test_linked_words_have_their_cells():
         for r, c in zip(*np.nonzero(found.gold), strict=True)
     }
     assert told == {(written, read) for read, written in LINKS}
-    assert (found.cells == matrix(translated()).cells).all()
-    assert matrix(translated()).gold is None
+    assert (found.cells == matrix_of_rationales(translated()).cells).all()
+    assert matrix_of_rationales(translated()).gold is None
     hits = (found.gold & (found.cells == CHOSEN)).sum(1)
     assert hits.tolist() == [
         1,
@@ -231,8 +235,12 @@ def test_a_unit_that_people_linked_in_part_is_taken_apart():
         for p in (3, 4)
     ]
     linked = [(Span(0, 3), Span(0, 9))]
-    assert [column.name for column in matrix(rows).columns] == ["rathaus", "platz", "town"]
-    found = matrix(rows, linked)
+    assert [column.name for column in matrix_of_rationales(rows).columns] == [
+        "rathaus",
+        "platz",
+        "town",
+    ]
+    found = matrix_of_rationales(rows, linked)
     assert [column.name for column in found.columns][:3] == ["rat", "haus", "platz"]
     assert found.gold is not None and found.gold[:, 0].all() and not found.gold[:, 1:].any()
 
@@ -245,7 +253,7 @@ def test_the_picture_frames_what_people_linked(tmp_path):
     def frames(gold):
         from matplotlib.colors import to_hex
 
-        patches = matrix_figure(matrix(translated(), gold)).axes[0].patches
+        patches = matrix_figure(matrix_of_rationales(translated(), gold)).axes[0].patches
         return sum(
             not patch.get_fill() and to_hex(patch.get_edgecolor()) == INK for patch in patches
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raison.show import to_figure
-from raison.show.matrix import CHOSEN, matrix
+from raison.show.rationale_matrix import CHOSEN, matrix_of_rationales
 from tests.helpers.pictures import drawing, size_of_png, texts_of_picture
 from tests.helpers.rationales import (
     rationales_of_tokens,
@@ -17,7 +17,7 @@ def test_picture_of_a_matrix(tmp_path):
         texts.count("cat") == 2 and "on ≠" in texts and "≠  not the model's own prediction" in texts
     )
     svg = (tmp_path / "a.svg").read_text("utf-8")
-    chosen = int((matrix(rationales_of_tokens()).cells == CHOSEN).sum())
+    chosen = int((matrix_of_rationales(rationales_of_tokens()).cells == CHOSEN).sum())
     assert (
         svg.count("fill: #ec7a16") == chosen + 1 and svg.count('style="fill: url(#h') == 5 + 1
     )  # and the legend

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from raison.core.errors import InputError
-from raison.show import scale, to_figure
+from raison.show import colour_scale, to_figure
 from tests.helpers.pictures import drawing, size_of_png
 from tests.helpers.rationales import (
     court_rationale,
@@ -36,7 +36,7 @@ def test_picture_of_methods_and_of_differences(tmp_path):
         "random",
         "against",
     } <= set(texts)
-    more, less = (scale.hexadecimal(hue) for hue in scale.DIFFERENCES)
+    more, less = (colour_scale.hexadecimal_colour(hue) for hue in colour_scale.DIFFERENCE_HUES)
     assert (
         more not in svg and less not in svg and svg.count("fill: #ec7a16") == 4 + 1
     )  # full colour, and the key

@@ -8,13 +8,13 @@ import pytest
 
 def test_curves_are_drawn_the_same_way_twice(sentiment, data_dir, tmp_path):
     pytest.importorskip("matplotlib")
-    from raison.show.figure.curves import draw_curves, shares_of
-    from raison.studies.evaluate import evaluate
+    from raison.show.figure.curves import draw_curves, shares_of_curve
+    from raison.studies.evaluate_methods import evaluate
 
     np.testing.assert_allclose(
-        shares_of("aopc_curve", 9), np.arange(1, 10) / 9
+        shares_of_curve("aopc_curve", 9), np.arange(1, 10) / 9
     )  # P4's grid: 11.1 % … 100 %
-    np.testing.assert_allclose(shares_of("deletion_curve", 11), np.arange(11) / 10)
+    np.testing.assert_allclose(shares_of_curve("deletion_curve", 11), np.arange(11) / 10)
     found = evaluate(
         sentiment,
         ["A dull film.", "A very fine film."],

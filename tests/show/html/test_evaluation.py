@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raison.show.html.evaluation import evaluation_page
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
 
 

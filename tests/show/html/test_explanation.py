@@ -14,8 +14,8 @@ import pytest
 
 from raison.core.records import Explanation
 from raison.show import to_html
+from raison.show.colour_scale import PAPER_COLOURS, background_colour
 from raison.show.html.explanation import MODULES, json_in_script
-from raison.show.scale import PAPERS, background
 from tests.helpers.rationales import (
     grounded_rationale,
     rationales_of_tokens,
@@ -133,7 +133,7 @@ def test_a_browser_draws_the_page(tmp_path):
     assert re.search(
         r'aria-label="👩‍👩‍👧: [^"]*"[^>]*>👩‍👩‍👧<', dom
     )  # offsets hold beyond the 16-bit characters
-    colour = background(0.5, PAPERS["light"])
+    colour = background_colour(0.5, PAPER_COLOURS["light"])
     assert re.search(rf"--light: ?rgb\({' '.join(map(str, colour))}\)[^>]*>moving<", dom)
 
 

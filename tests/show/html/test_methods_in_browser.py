@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from raison.show import scale, to_html
-from raison.show.agreement import (
-    agreement_of_pairs,
+from raison.show import colour_scale, to_html
+from raison.show.agreement_measures import agreement_of_pairs
+from raison.show.agreement_sentences import (
+    agreement_footnotes,
+    method_titles,
+    statement_of_agreement,
 )
-from raison.show.consensus import footnotes, method_titles, statement_of_agreement
-from raison.show.difference import differences_from_first
+from raison.show.method_difference import differences_from_first_method
 from tests.helpers.browser import browse, browsing
 from tests.helpers.rationales import (
     court_rationale,
@@ -78,7 +80,9 @@ def test_a_browser_says_what_the_terminal_says(tmp_path):
     for case, seen in zip(cases, found["articles"], strict=True):
         numbers = agreement_of_pairs([each.scores for each in case])
         assert seen["said"] == statement_of_agreement(case, numbers)
-        assert seen["names"] == method_titles(case) and seen["notes"] == footnotes(case, numbers)
+        assert seen["names"] == method_titles(case) and seen["notes"] == agreement_footnotes(
+            case, numbers
+        )
         for (i, j), each in numbers.items():
             for measure, table in seen["measures"].items():
                 value = getattr(each, measure)
@@ -174,7 +178,7 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         "A </b> note.",
     ]
     assert seen["selected"] == [[], ["great"], [], []] and seen["bold"] == 0
-    colour = scale.background(1, scale.PAPERS["light"])
+    colour = colour_scale.background_colour(1, colour_scale.PAPER_COLOURS["light"])
     assert seen["colour"] == f"rgb({' '.join(map(str, colour))})"
     assert seen["label"] == "gradient_norm, great: +0.9, for, rank 1 of 12"
     assert seen["tip"] == [
@@ -187,9 +191,9 @@ def test_a_browser_shows_methods_in_rows_and_their_difference(tmp_path):
         seen["shown"] and seen["twins"] == ["great"] * 4 and seen["stops"] == 1 and seen["walked"]
     )
     one, two, sizes, _ = (
-        differences_from_first([found[0], found[1]]),
-        differences_from_first([found[1], found[0]]),
-        differences_from_first(found)[1],
+        differences_from_first_method([found[0], found[1]]),
+        differences_from_first_method([found[1], found[0]]),
+        differences_from_first_method(found)[1],
         0,
     )
     for look, each in ((seen["first"], one[0]), (seen["swapped"], two[0]), (seen["sizes"], sizes)):

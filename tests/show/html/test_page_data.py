@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 
 from raison.core.records import Explanation
-from raison.show import certificate as proof
-from raison.show.agreement import agreement_of_pairs
-from raison.show.consensus import footnotes, statement_of_agreement
+from raison.show import rationale_sentences as proof
+from raison.show.agreement_measures import agreement_of_pairs
+from raison.show.agreement_sentences import agreement_footnotes, statement_of_agreement
 from raison.show.html.page_data import page_data
-from raison.show.matrix import matrix
+from raison.show.rationale_matrix import matrix_of_rationales
 from tests.helpers.rationales import court_rationale, rationales_of_tokens
 from tests.helpers.scored_explanations import MOVIE, four_methods, scored, selection_of_rationalizer
 
@@ -36,7 +36,7 @@ def test_methods_about_one_thing_are_a_group_and_rationales_stand_apart():
     ]
     words, agreements = groups[0]["words"], agreement_of_pairs([each.scores for each in methods])
     assert words["statement"] == statement_of_agreement(methods, agreements)
-    assert words["footnotes"] == footnotes(methods, agreements)
+    assert words["footnotes"] == agreement_footnotes(methods, agreements)
     assert [pair["methods"] for pair in words["pairs"]] == list(agreements)
     assert page_data(searches, together=True)["groups"][0]["kind"] == "methods"
 
@@ -44,7 +44,7 @@ def test_methods_about_one_thing_are_a_group_and_rationales_stand_apart():
 def test_rationales_of_many_targets_are_a_matrix():
     rows = rationales_of_tokens(p3={"is_prediction": False})
     (group,) = page_data(list(reversed(rows)), share_texts=True)["groups"]
-    words, expected = group["words"], matrix(rows)
+    words, expected = group["words"], matrix_of_rationales(rows)
     assert group["kind"] == "matrix" and words["title"] == "5 rationales of one text"
     assert [row["place"] for row in words["rows"]] == [4, 3, 2, 1, 0]
     assert [
@@ -60,9 +60,9 @@ def test_a_rationale_is_told_as_in_the_terminal():
     explanation = court_rationale(status="budget", is_prediction=False)
     (words,) = page_data([explanation])["words"]
     told = words["rationale"]
-    assert told["warnings"] == proof.warnings(explanation) and told[
+    assert told["warnings"] == proof.rationale_warnings(explanation) and told[
         "proof"
-    ] == proof.proof_in_words(explanation)
+    ] == proof.certificate_in_words(explanation)
     assert told["size"] == "3 of 9 tokens" and told["names"] == "Court → challenge → The"
     assert told["besides"] == ", and the given “the”"
     assert [row["figure"] for row in told["path"]["rows"]][-1] == "80.0 %"

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from raison.core.records import Target
-from raison.show import certificate as proof
+from raison.show import rationale_sentences as proof
 from raison.show import to_html
-from raison.show.matrix import matrix
-from raison.show.search_path import excerpt, path
-from raison.show.wording import clean
+from raison.show.rationale_matrix import matrix_of_rationales
+from raison.show.search_path_steps import path_excerpt, search_path
+from raison.show.text_formats import clean_text
 from tests.helpers.browser import browse, browsing
 from tests.helpers.rationales import (
     PASSAGES,
@@ -64,15 +64,15 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
     assert found["sideways"] == 0
     assert len(found["articles"]) == len(cases)
     for case, seen in zip(cases, found["articles"], strict=True):
-        assert seen["warnings"] == proof.warnings(case)
-        assert seen["verdict"] == " · ".join(proof.proof_in_words(case))
-        assert seen["effort"] == " · ".join(proof.effort_in_words(case))
-        steps = path(case)
+        assert seen["warnings"] == proof.rationale_warnings(case)
+        assert seen["verdict"] == " · ".join(proof.certificate_in_words(case))
+        assert seen["effort"] == " · ".join(proof.search_effort_in_words(case))
+        steps = search_path(case)
         assert len(seen["bars"]) == sum(
-            not isinstance(s, int) and s.weight is not None for s in excerpt(steps)
+            not isinstance(s, int) and s.weight is not None for s in path_excerpt(steps)
         )
         rows = [row for row in seen["steps"] if not row[1].startswith("⋮")]
-        drawn = [step for step in excerpt(steps) if not isinstance(step, int)]
+        drawn = [step for step in path_excerpt(steps) if not isinstance(step, int)]
         figures = [step.figure.replace("-", "−") for step in drawn]
         assert [row[3] for row in rows] == figures and [row[2] for row in rows] == [
             str(step.size) for step in drawn
@@ -80,7 +80,7 @@ def test_a_browser_tells_rationales_as_the_terminal_does(tmp_path):
         assert [("✓" in row) for row in rows] == [step.enough for step in drawn]
         units = [case.units.names[u] for u in np.flatnonzero(case.selected)]
         assert [" ".join(text.split()) for text in seen["kept"]] == [
-            " ".join(clean(u).split()) for u in units
+            " ".join(clean_text(u).split()) for u in units
         ]
         assert seen["bold"] == 0
     first, *_, answer, long, _ = found["articles"]
@@ -138,7 +138,7 @@ def test_a_browser_draws_the_matrix_and_its_rows_can_be_chosen(tmp_path):
         found.inside = scroll.scrollWidth - scroll.clientWidth;
         """,
     )
-    expected = matrix(five)
+    expected = matrix_of_rationales(five)
     names = ["hidden", "spared", "given", "chosen"]
     assert found["heads"] == [column.name for column in expected.columns]
     assert found["cells"] == [[names[state] for state in row] for row in expected.cells.tolist()]

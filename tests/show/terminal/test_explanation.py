@@ -11,7 +11,7 @@ from rich.console import Console
 
 from raison.core.records import Target
 from raison.show import render
-from raison.show.wording import clean, signed_number
+from raison.show.text_formats import clean_text, signed_score
 from tests.helpers.scored_explanations import (
     CASES,
     MOVIE,
@@ -32,10 +32,10 @@ def test_plain_output_needs_no_colour(explanation):
     )
     flat = re.sub(r"[\s\[\]*+-]", "", output)
     for text in explanation.encoding.texts:
-        assert re.sub(r"[\s\[\]*+-]", "", clean(text)) in flat
+        assert re.sub(r"[\s\[\]*+-]", "", clean_text(text)) in flat
     if explanation.scores.any():
         top = int(np.abs(explanation.scores).argmax())
-        assert signed_number(explanation.scores[top], abs(explanation.scores[top])) in output
+        assert signed_score(explanation.scores[top], abs(explanation.scores[top])) in output
 
 
 def test_colour_output_is_the_same_text_in_colours(explanation):
@@ -44,7 +44,7 @@ def test_colour_output_is_the_same_text_in_colours(explanation):
     assert "\x1b[31m" not in output and "\x9b" not in output and "\u202e" not in output
     flat = re.sub(r"\s", "", bare(output))
     for text in explanation.encoding.texts:
-        assert re.sub(r"\s", "", clean(text)) in flat
+        assert re.sub(r"\s", "", clean_text(text)) in flat
 
 
 def test_marks_and_numbers_without_colour():

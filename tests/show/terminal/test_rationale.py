@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from raison.core.records import Target
-from raison.show import certificate as proof
+from raison.show import rationale_sentences as proof
 from raison.show import render, render_many
 from tests.helpers.rationales import (
     COURT,
@@ -64,7 +64,7 @@ def test_what_must_be_known_first_is_said_first(claims, said):
     explanation = court_rationale(**claims)
     output = flat(show(explanation))
     assert said in output and output.index(said) < output.index("Supreme")
-    assert any(said in warning for warning in proof.warnings(explanation))
+    assert any(said in warning for warning in proof.rationale_warnings(explanation))
     assert ("sufficient (checked anew)" in output) == claims.get("sufficient", True)
 
 

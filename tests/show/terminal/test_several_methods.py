@@ -11,11 +11,9 @@ import pytest
 from rich.console import Console
 
 from raison.core.records import Explanation, Target
-from raison.show import render_many, scale
-from raison.show.agreement import (
-    agreement_of_pairs,
-)
-from raison.show.consensus import method_titles, statement_of_agreement
+from raison.show import colour_scale, render_many
+from raison.show.agreement_measures import agreement_of_pairs
+from raison.show.agreement_sentences import method_titles, statement_of_agreement
 from tests.helpers.rationales import (
     court_rationale,
 )
@@ -54,7 +52,7 @@ def test_terminal_shows_the_difference_in_green_and_red():
         color_system="truecolor",
     )
     part = output.partition("difference")[2]
-    green, red = (";".join(map(str, hue)) for hue in scale.DIFFERENCES)
+    green, red = (";".join(map(str, hue)) for hue in colour_scale.DIFFERENCE_HUES)
     assert re.search(rf"\x1b\[4;38;2;0;0;0;48;2;{green}ma\x1b", part)  # underlined as well
     assert re.search(rf"\x1b\[38;2;255;255;255;48;2;{red}mb\x1b", part)
     assert "[+" not in bare(part) and "green, underlined" in part

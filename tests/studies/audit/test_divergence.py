@@ -11,11 +11,11 @@ from raison.metrics.attention import (
     total_variation,
 )
 from raison.studies.audit.divergence import jsd, tvd
-from raison.training.seeds import generator
+from raison.training.seeds import seeded_generator
 
 
 def test_divergences_are_those_of_the_metrics():
-    p, q = (torch.rand(4, 6, generator=generator(k), dtype=torch.float64) for k in (1, 2))
+    p, q = (torch.rand(4, 6, generator=seeded_generator(k), dtype=torch.float64) for k in (1, 2))
     p[0, :3] = 0
     q[1, 2:] = 0
     p, q = p / p.sum(-1, keepdim=True), q / q.sum(-1, keepdim=True)

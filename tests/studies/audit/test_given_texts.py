@@ -7,7 +7,7 @@ import pytest
 import raison
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.studies.audit.run import audit
+from raison.studies.audit.run_audit import audit
 from raison.testing import tiny_hf
 from tests.helpers.small_classifiers import reviews
 

@@ -6,7 +6,7 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.models.load import load
-from raison.studies.audit.run import audit
+from raison.studies.audit.run_audit import audit
 from tests.helpers.small_classifiers import reviews
 
 

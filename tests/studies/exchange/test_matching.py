@@ -6,7 +6,7 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
 from tests.helpers.evaluated import made_file
 

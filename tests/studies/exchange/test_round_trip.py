@@ -9,10 +9,10 @@ import pytest
 
 from raison.core.records import Example, Span
 from raison.models.load import load
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.exchange.placement import spans_of_tokens
-from raison.studies.exchange.read import read_explanations
 from raison.studies.exchange.read_eraser import document_of_single_rationale
+from raison.studies.exchange.read_explanations import read_explanations
 
 LONG = "The plot was okay I guess, and the rest went by as these things do on a quiet evening. Superb acting."
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from raison.studies.compare import compare
-from raison.studies.reproduce.page import claim_result, section
-from raison.studies.reproduce.run import Outcome
-from raison.studies.reproduce.suite import Claim, ClaimAcross, Run, RunMethod, Suite
+from raison.studies.compare_methods import compare
+from raison.studies.reproduce.reproduction_page import claim_result, suite_section
+from raison.studies.reproduce.run_suite import RunOutcome
+from raison.studies.reproduce.suite import ClaimAcross, RunMethod, Suite, SuiteClaim, SuiteRun
 from tests.helpers.evaluations import SIX, table
 
-CLAIM = Claim("A does well", "a", "b", "one")
+CLAIM = SuiteClaim("A does well", "a", "b", "one")
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,10 @@ def test_what_a_page_says_of_a_claim(numbers, higher, told):
     (verdict,) = compare(evaluation, "a", "b")
     assert claim_result(CLAIM, verdict) == told
     suite = Suite(
-        "S", "A suite", "a paper", {"a": "a", "b": "b"}, (Run("r", "m", "d"),), claims=(CLAIM,)
+        "S", "A suite", "a paper", {"a": "a", "b": "b"}, (SuiteRun("r", "m", "d"),), claims=(CLAIM,)
     )
-    outcome = Outcome(suite.runs[0], evaluation, [(CLAIM, verdict)])
-    page = section(suite, [outcome], "raison reproduce S")
+    outcome = RunOutcome(suite.runs[0], evaluation, [(CLAIM, verdict)])
+    page = suite_section(suite, [outcome], "raison reproduce S")
     assert f"- A does well (one): {told} on r." in page
     row = next(line for line in page.splitlines() if line.startswith("| A does well"))
     cells = [each.strip() for each in row.strip("|").split("|")]
@@ -49,9 +49,9 @@ def test_what_a_page_says_of_two_runs(first, second, told):
     claim = ClaimAcross(
         "One model does better", RunMethod("r", first), RunMethod("s", second), "one"
     )
-    runs = (Run("r", "m", "d"), Run("s", "n", "d"))
+    runs = (SuiteRun("r", "m", "d"), SuiteRun("s", "n", "d"))
     suite = Suite("S", "A suite", "a paper", {"a": "a", "b": "b"}, runs, across=(claim,))
-    outcomes = [Outcome(run, table(one=(*SIX, True))) for run in runs]
-    page = section(suite, outcomes, "raison reproduce S")
+    outcomes = [RunOutcome(run, table(one=(*SIX, True))) for run in runs]
+    page = suite_section(suite, outcomes, "raison reproduce S")
     row = next(line for line in page.splitlines() if line.startswith("| One model does better"))
     assert row.rstrip(" |").endswith(told) and "| 6 | 0.031 |" in row

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce import method_runs
 from raison.studies.reproduce.method_runs import measure_methods
 from raison.studies.reproduce.part_store import PartStore, weights_fingerprint
-from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.run_suite import reproduce
 
 
 def test_a_suite_goes_on_from_the_parts_that_are_done(sentiment, data_dir, tmp_path, monkeypatch):
@@ -48,9 +48,9 @@ def test_a_model_that_was_trained_again_is_another():
 def tiny_suite():
     """A suite of two controls on a model of nothing, and its texts."""
     from raison.core.records import Example
-    from raison.studies.reproduce.suite import Run, Suite
+    from raison.studies.reproduce.suite import Suite, SuiteRun
 
-    run = Run("tiny", "tiny", "texts")
+    run = SuiteRun("tiny", "tiny", "texts")
     suite = Suite(
         "tiny", "", "", {"one": "random", "other": "leave_one_out"}, (run,), ("aopc",), removal=None
     )
@@ -66,7 +66,7 @@ def tiny_suite():
 
 def test_a_run_that_is_stopped_is_no_part_that_is_done(tmp_path, monkeypatch):
     """An evaluation that is stopped gives what it has; kept as done, it would be reported for all texts."""
-    from raison.studies import evaluate as evaluating
+    from raison.studies import evaluate_methods as evaluating
     from raison.testing import tiny_model
 
     suite, run, examples = tiny_suite()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from raison.core.errors import InputError
-from raison.studies.reproduce.recipe_lines import LINES, add_line, read_recipe_lines
-from raison.studies.reproduce.run import reproduce
+from raison.studies.reproduce.recipe_lines import LINES, add_recipe_line, read_recipe_lines
+from raison.studies.reproduce.run_suite import reproduce
 
 
 def test_a_damaged_file_of_lines_is_told(tmp_path):
@@ -20,10 +20,10 @@ def test_a_damaged_file_of_lines_is_told(tmp_path):
 def test_lines_that_were_cut_off_and_lines_of_others(tmp_path):
     line = {"data": "sst", "name": "plmr", "seed": 0}
     (tmp_path / LINES).write_text('{"data": "sst", "na')  # somebody pulled the plug
-    add_line(tmp_path, line)
+    add_recipe_line(tmp_path, line)
     with (tmp_path / LINES).open("a") as file:
         file.write('{"data": "sst"')
-    add_line(tmp_path, {**line, "seed": 1})
+    add_recipe_line(tmp_path, {**line, "seed": 1})
     assert read_recipe_lines(tmp_path) == {("sst", "plmr"): {0: line, 1: {**line, "seed": 1}}}
     with pytest.raises(InputError, match="are not what recipes/rationalizers.py writes"):
         reproduce("P1-variants", models={"rationalizers": str(tmp_path)})
@@ -33,7 +33,7 @@ def test_lines_that_were_cut_off_and_lines_of_others(tmp_path):
 
 def test_a_full_disk_is_told_and_costs_one_line(tmp_path, monkeypatch):
     line = {"data": "sst", "name": "plmr", "seed": 0}
-    add_line(tmp_path, line)
+    add_recipe_line(tmp_path, line)
     real = Path.open
 
     class Full:
@@ -54,7 +54,7 @@ def test_a_full_disk_is_told_and_costs_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "open", lambda self, *given, **more: Full(real(self, *given, **more)))
     with pytest.raises(InputError, match="can't be written to 'numbers.jsonl': make room"):
-        add_line(tmp_path, {**line, "seed": 1})
+        add_recipe_line(tmp_path, {**line, "seed": 1})
     monkeypatch.undo()
-    add_line(tmp_path, {**line, "seed": 2})
+    add_recipe_line(tmp_path, {**line, "seed": 2})
     assert sorted(read_recipe_lines(tmp_path)["sst", "plmr"]) == [0, 2]

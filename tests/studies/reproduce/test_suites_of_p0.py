@@ -6,7 +6,13 @@ import pytest
 
 from raison.studies.method_lists import method_list
 from raison.studies.reproduce.experiment import experiments
-from raison.studies.reproduce.experiments import agreement, alignments, cost, distractors, lambada
+from raison.studies.reproduce.experiments import (
+    distractor_sentences,
+    gold_alignments,
+    last_words_of_lambada,
+    long_range_agreement,
+    search_cost,
+)
 from raison.studies.reproduce.suite import suites
 
 SUITES = {
@@ -20,11 +26,11 @@ SUITES |= {
     if suite.experiment in ("distractors", "alignments")
 }
 ROWS = {
-    "agreement": agreement.AgreementRow,
-    "lambada": lambada.LambadaRow,
-    "cost": cost.CostRow,
-    "distractors": distractors.DistractorRow,
-    "alignments": alignments.AlignmentRow,
+    "agreement": long_range_agreement.AgreementRow,
+    "lambada": last_words_of_lambada.LambadaRow,
+    "cost": search_cost.CostRow,
+    "distractors": distractor_sentences.DistractorRow,
+    "alignments": gold_alignments.AlignmentRow,
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from raison.core.records import Example
 from raison.models.protocol import TargetSpec
-from raison.studies.reproduce.target_rationales import TargetInText, find_rationales
+from raison.studies.reproduce.target_rationales import TargetInText, find_rationales, is_own_token
 from raison.testing import tiny_model
 from tests.helpers.trials import METHODS, trial_of
 
@@ -47,3 +47,19 @@ def test_greedy_is_that_of_the_library():
     kept = whole.units.keep(whole.selected) & whole.scope
     assert sorted(one.order) == np.flatnonzero(kept).tolist()
     assert len(one.order) == whole.certificate.kept_tokens
+
+
+def test_own_tokens_are_those_of_the_plain_model():
+    import torch
+
+    model = tiny_model("gpt2", "causal")
+    (encoding,) = model.encode([Example("the cat sat on")])
+    ((longer, target),) = model.resolve_targets(
+        encoding, TargetSpec(target=" the mat and the dog", output="log_prob")
+    )
+    with torch.no_grad():
+        logits = model.hf(torch.tensor(longer.ids[None])).logits[0]
+    plain = [
+        int(logits[p - 1].argmax()) == i for i, p in zip(target.ids, target.positions, strict=True)
+    ]
+    assert is_own_token(model, longer, target).tolist() == plain

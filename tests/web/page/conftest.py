@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from raison.runs.driver import run
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.web.runs import RunFolders
 from tests.helpers.page import (
     NASTY,

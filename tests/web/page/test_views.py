@@ -10,7 +10,7 @@ import pytest
 
 import raison
 from raison.runs.driver import run
-from raison.runs.spec import RunSpec
+from raison.runs.run_spec import RunSpec
 from raison.web.runs import RunFolders
 from tests.helpers.page import (
     BREAKS,

@@ -10,7 +10,7 @@ from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.core.spec import Spec
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, filter_rows, map_rows
+from raison.datasets.dataset_rows import Row, Rows, filter_rows, map_rows
 from raison.datasets.table import read_csv
 from raison.datasets.text_files import find_file
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from raison.core.records import Example
-from raison.datasets.archive import read_archive_lines
 from raison.datasets.base import Dataset, dataset
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.parallel import aligned_example, parse_links, zip_rows
-from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.text_archives import read_archive_lines
 from raison.datasets.text_files import find_file
 
 

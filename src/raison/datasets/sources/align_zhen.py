@@ -10,9 +10,9 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
+from raison.datasets.character_spans import Places
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.parallel import aligned_example, parse_links, zip_rows
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.spans import Places
 from raison.datasets.text_files import find_file, read_lines
 
 

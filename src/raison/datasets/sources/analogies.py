@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import find_file, read_lines
 
 

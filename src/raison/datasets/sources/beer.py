@@ -10,10 +10,10 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
+from raison.datasets.character_spans import join_words, spans_of_marks
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.json_files import Json, read_json_lines, required_field
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.spans import join_words, spans_of_marks
-from raison.datasets.table import read_columns
+from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
 from raison.datasets.thresholds import clear_examples, label_of_score
 
@@ -56,7 +56,7 @@ class Beer(Dataset):
         else:
             part = "heldout" if split == "dev" else split
             path = find_file(place, f"reviews.aspect{self.number}.{part}.txt")
-            rows = map_rows(read_columns(path, 2), self.scored_example)
+            rows = map_rows(read_plain_columns(path, 2), self.scored_example)
 
         balanced = self.balanced and split == "train"
         return clear_examples(rows, self.labels, balanced=balanced)

@@ -11,9 +11,9 @@ from raison.core.eraser_documents import Document, documents_in_meta
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.spans import find_tokens, spans_of_marks
-from raison.datasets.table import read_table
+from raison.datasets.character_spans import find_tokens, spans_of_marks
+from raison.datasets.dataset_rows import Row, Rows, map_rows
+from raison.datasets.table import read_table_rows
 from raison.datasets.text_files import find_file
 
 LETTERS = ("A", "B", "C", "D", "E")
@@ -38,7 +38,7 @@ class EraserCose(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_table(find_file(place, f"{split}.csv")), question_example)
+        return map_rows(read_table_rows(find_file(place, f"{split}.csv")), question_example)
 
 
 def question_example(row: Row[dict[str, str]]) -> Example:

@@ -8,8 +8,8 @@ from pathlib import Path
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.eraser import LEVELS, read_eraser
-from raison.datasets.rows import Rows
+from raison.datasets.dataset_rows import Rows
+from raison.datasets.eraser_format import LEVELS, read_eraser
 
 LABELS = {"NEG": "negative", "POS": "positive"}
 

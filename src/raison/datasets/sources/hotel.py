@@ -9,9 +9,9 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.spans import find_tokens, spans_of_marks
-from raison.datasets.table import read_columns
+from raison.datasets.character_spans import find_tokens, spans_of_marks
+from raison.datasets.dataset_rows import Row, Rows, map_rows
+from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
 from raison.datasets.thresholds import clear_examples, label_of_score
 
@@ -45,10 +45,10 @@ class Hotel(Dataset):
         name = f"hotel_{self.aspect.capitalize()}"
         if split == "test":
             path = find_file(place, f"target/{name}.train", f"annotations/{name}.train")
-            rows = map_rows(read_columns(path, 4), self.annotated_example)
+            rows = map_rows(read_plain_columns(path, 4), self.annotated_example)
         else:
             path = find_file(place, f"oracle/{name}.{split}", f"{name}.{split}")
-            rows = map_rows(read_columns(path, 3), self.scored_example)
+            rows = map_rows(read_plain_columns(path, 3), self.scored_example)
 
         balanced = self.balanced and split == "train"
         return clear_examples(rows, self.labels, balanced=balanced)

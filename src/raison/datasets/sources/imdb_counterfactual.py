@@ -11,9 +11,9 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Span
 from raison.core.text_splitting import split_words
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Broken, Row, Rows
-from raison.datasets.spans import Places, spans_of_marks
-from raison.datasets.table import read_table
+from raison.datasets.character_spans import Places, spans_of_marks
+from raison.datasets.dataset_rows import Broken, Row, Rows
+from raison.datasets.table import read_table_rows
 from raison.datasets.text_files import find_file
 
 COLUMNS = ("Sentiment", "Text", "batch_id")
@@ -39,7 +39,7 @@ class ImdbCounterfactual(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        for pair in pairs_of_rows(read_table(find_file(place, f"{split}_paired.tsv"), "\t")):
+        for pair in pairs_of_rows(read_table_rows(find_file(place, f"{split}_paired.tsv"), "\t")):
             if isinstance(pair, Broken):
                 yield pair
                 continue

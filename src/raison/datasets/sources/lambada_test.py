@@ -7,9 +7,9 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.json_files import Json, read_json_lines
-from raison.datasets.lambada import passage_example
-from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.lambada_passages import passage_example
 from raison.datasets.text_files import find_file
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.parallel import zip_rows
-from raison.datasets.rows import Row, Rows, map_rows
 from raison.datasets.text_files import find_file, read_lines
 
 FILES = {

@@ -8,9 +8,9 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.datasets.archive import read_archive_texts
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, filter_rows, map_rows
+from raison.datasets.dataset_rows import Row, Rows, filter_rows, map_rows
+from raison.datasets.text_archives import read_archive_texts
 from raison.datasets.text_files import find_file
 
 GROUPS = {"rec.sport.baseball": "baseball", "rec.sport.hockey": "hockey"}

@@ -8,8 +8,8 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.table import read_columns, unquote
+from raison.datasets.dataset_rows import Row, Rows, map_rows
+from raison.datasets.table import read_plain_columns, unquote
 from raison.datasets.text_files import find_file
 
 LABELS = ("not_duplicate", "duplicate")
@@ -32,7 +32,7 @@ class Qqp(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         return map_rows(
-            read_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), pair_example
+            read_plain_columns(find_file(place, f"{split}.tsv"), 4, other="replace"), pair_example
         )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from raison.core.records import Example, Span
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.table import read_columns
+from raison.datasets.dataset_rows import Row, Rows, map_rows
+from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
 
 
@@ -30,7 +30,7 @@ class Reviews(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_columns(find_file(place, "reviews.tsv"), 2), marked_review)
+        return map_rows(read_plain_columns(find_file(place, "reviews.tsv"), 2), marked_review)
 
 
 def marked_review(row: Row[list[str]]) -> Example:

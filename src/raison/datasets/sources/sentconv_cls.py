@@ -9,8 +9,8 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.table import read_columns
+from raison.datasets.dataset_rows import Row, Rows, map_rows
+from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
 
 QUESTIONS = ("description", "entity", "abbreviation", "human", "location", "number")
@@ -67,7 +67,7 @@ class SentenceClasses(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         path = find_file(place, CORPORA[self.corpus].files[split])
-        return map_rows(read_columns(path, 2, " ", other="cp1252"), self.sentence_example)
+        return map_rows(read_plain_columns(path, 2, " ", other="cp1252"), self.sentence_example)
 
     def sentence_example(self, row: Row[list[str]]) -> Example:
         """The example of a class and a text."""

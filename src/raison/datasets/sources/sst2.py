@@ -8,8 +8,8 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
-from raison.datasets.table import read_columns
+from raison.datasets.dataset_rows import Row, Rows, map_rows
+from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
 
 
@@ -26,7 +26,7 @@ class Sst2(Dataset):
     labels = negative_positive
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_columns(find_file(place, f"{split}.tsv"), 2), sentence_example)
+        return map_rows(read_plain_columns(find_file(place, f"{split}.tsv"), 2), sentence_example)
 
 
 def sentence_example(row: Row[list[str]]) -> Example:

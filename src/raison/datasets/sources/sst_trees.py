@@ -11,7 +11,7 @@ from raison.core.parameters import check_integer
 from raison.core.records import Example, Span
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.bracket_trees import Node, Tree, parse_tree
-from raison.datasets.rows import Broken, Row, Rows, map_rows
+from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.text_files import find_file, read_lines
 
 FIVE = ("very negative", "negative", "neutral", "positive", "very positive")

@@ -9,9 +9,9 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Row, Rows, map_rows
+from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.sources.ag_news import TOPICS
-from raison.datasets.table import read_columns
+from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
 
 RELATIONS = ("entailment", "neutral", "contradiction")
@@ -47,8 +47,8 @@ class Textfooler(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         path = find_file(place, f"{self.corpus}.txt", self.corpus)
         if self.task == "pair":
-            return map_rows(read_columns(path, 3, "\t"), self.labelled_example)
-        return map_rows(read_columns(path, 2, " "), self.labelled_example)
+            return map_rows(read_plain_columns(path, 3, "\t"), self.labelled_example)
+        return map_rows(read_plain_columns(path, 2, " "), self.labelled_example)
 
     def labelled_example(self, row: Row[list[str]]) -> Example:
         """The example of a label, a text and perhaps another."""

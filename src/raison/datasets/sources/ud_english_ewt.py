@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Rows
+from raison.datasets.dataset_rows import Rows
 from raison.datasets.text_files import find_file
 from raison.datasets.treebank import TAGS, read_treebank
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.prose import LEVELS, read_prose
-from raison.datasets.rows import Rows
+from raison.datasets.dataset_rows import Rows
+from raison.datasets.prose import LEVELS, read_plain_text
 from raison.datasets.text_files import find_file
 
 
@@ -31,4 +31,4 @@ class Wikitext2(Dataset):
         check_choice("level", self.level, LEVELS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return read_prose(find_file(place, f"{split}.txt"), self.level)
+        return read_plain_text(find_file(place, f"{split}.txt"), self.level)

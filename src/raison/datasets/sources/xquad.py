@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
-from raison.datasets.rows import Rows
+from raison.datasets.dataset_rows import Rows
 from raison.datasets.squad import read_squad
 from raison.datasets.text_files import find_file
 

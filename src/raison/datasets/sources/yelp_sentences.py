@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.rows import Rows, interleave, map_rows
+from raison.datasets.dataset_rows import Rows, interleave, map_rows
 from raison.datasets.text_files import find_file, read_lines
 
 

@@ -11,14 +11,21 @@ what is pooled. Nothing else is NaN.
 from __future__ import annotations
 
 from raison.metrics.plausibility.gold_ranking import area_under_precision_recall, mass_on_gold
-from raison.metrics.plausibility.rationale import rationale_length
-from raison.metrics.plausibility.spans import (
+from raison.metrics.plausibility.matching_spans import (
     eraser_span_scores,
     gold_spans,
     matching_spans,
     maximal_runs,
 )
-from raison.metrics.plausibility.unit_sets import Overlap, f1, iou, overlap, precision, recall
+from raison.metrics.plausibility.rationale_units import rationale_length
+from raison.metrics.plausibility.unit_sets import (
+    Overlap,
+    f1,
+    iou,
+    overlap,
+    precision,
+    recall,
+)
 
 __all__ = [
     "Overlap",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 
-from raison.metrics.base import Metric, MetricKey, MetricQuestions, Numbers, Subject
-from raison.metrics.keys import FROM_0_TO_1
+from raison.metrics.base import FROM_0_TO_1, Metric, MetricKey, MetricQuestions, Numbers, Subject
 
 __all__ = ["Plausibility", "agreement_key", "pooled_agreement_key"]
 

@@ -16,14 +16,14 @@ from raison.core.eraser_documents import (
 from raison.core.records import Example
 from raison.metrics.base import AveragedF1, Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, pooled_agreement_key
-from raison.metrics.plausibility.rationale import Length, check_length, rationale_units
-from raison.metrics.plausibility.span_metrics import check_threshold
-from raison.metrics.plausibility.spans import (
+from raison.metrics.plausibility.matching_spans import (
     matching_spans,
     maximal_runs,
     sum_of_precisions,
     sum_of_recalls,
 )
+from raison.metrics.plausibility.rationale_units import Length, check_length, rationale_units
+from raison.metrics.plausibility.span_metrics import check_threshold
 from raison.metrics.plausibility.unit_sets import Overlap
 
 __all__ = ["EraserIouF1Macro"]

@@ -13,7 +13,7 @@ from raison.metrics.plausibility.gold_ranking import (
     area_under_precision_recall,
     mass_on_gold,
 )
-from raison.metrics.plausibility.rationale import check_length, most_important_units
+from raison.metrics.plausibility.rationale_units import check_length, most_important_units
 from raison.metrics.plausibility.unit_sets import overlap, pooled_recall, precision
 
 __all__ = ["Auprc", "GoldMass", "MicroRecallAtK", "PrecisionAtK", "Top1"]

@@ -8,8 +8,8 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_in_range
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
-from raison.metrics.plausibility.rationale import Length, check_length, rationale_units
-from raison.metrics.plausibility.spans import gold_spans, matching_spans, maximal_runs
+from raison.metrics.plausibility.matching_spans import gold_spans, matching_spans, maximal_runs
+from raison.metrics.plausibility.rationale_units import Length, check_length, rationale_units
 from raison.metrics.plausibility.unit_sets import (
     Overlap,
     f1,

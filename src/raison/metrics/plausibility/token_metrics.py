@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
-from raison.metrics.plausibility.rationale import Length, check_length, rationale_units
+from raison.metrics.plausibility.rationale_units import Length, check_length, rationale_units
 from raison.metrics.plausibility.unit_sets import (
     Overlap,
     f1,

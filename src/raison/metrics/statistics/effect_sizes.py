@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from raison.metrics.statistics.samples import (
     ROUNDING,
-    numbers_or_nan,
+    examples_as_floats,
+    examples_without_nan,
     paired_differences,
-    without_nan,
 )
 
 __all__ = ["cliffs_delta", "cohens_d", "superiority"]
@@ -40,8 +40,8 @@ def cliffs_delta(first: ArrayLike, second: ArrayLike) -> float:
 
     From −1 to 1; NaN where a sample is empty. NaNs of each sample are left out.
     """
-    a = without_nan(numbers_or_nan(first))
-    b = np.sort(without_nan(numbers_or_nan(second)))
+    a = examples_without_nan(examples_as_floats(first))
+    b = np.sort(examples_without_nan(examples_as_floats(second)))
     if not len(a) or not len(b):
         return nan
 

@@ -15,14 +15,14 @@ from raison.metrics.numbers import AveragedF1, Share
 from raison.metrics.statistics.bootstrap import bca, percentile, resampled_ratios, resampled_sums
 from raison.metrics.statistics.samples import (
     ROUNDING,
+    examples_as_floats,
+    examples_without_nan,
     f1_gap_of_sums,
     f1_of_sums,
-    numbers_or_nan,
     paired_shares,
     paired_sums,
     parts_and_wholes,
-    sums_of,
-    without_nan,
+    sums_of_shares,
 )
 
 __all__ = [
@@ -98,8 +98,8 @@ def mean_interval(
     log-normal values (σ = 1): 83 % at n = 10, 87 % at 20, 89 % at 30, 91 % at 50, 92 % at 100, 93 % at 200; of 20
     exponential ones 92 %, of 20 normal ones 93 %.
     """
-    numbers = numbers_or_nan(values)
-    kept = without_nan(numbers)
+    numbers = examples_as_floats(values)
+    kept = examples_without_nan(numbers)
     count = len(kept)
     excluded = len(numbers) - count
     bootstrap = Bootstrap(level, kind, resamples, seed)
@@ -198,7 +198,7 @@ def averaged_f1_interval(
 
     Examples without a precision and a recall add nothing; they are left out and counted.
     """
-    table, excluded = sums_of(values)
+    table, excluded = sums_of_shares(values)
     return interval_of_sums(
         table, f1_of_sums, excluded=excluded, bootstrap=Bootstrap(level, seed=seed)
     )

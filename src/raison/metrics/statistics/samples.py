@@ -14,21 +14,21 @@ from raison.metrics.numbers import AveragedF1, Share
 __all__ = [
     "ROUNDING",
     "PooledPairs",
+    "examples_as_floats",
+    "examples_without_nan",
     "f1_gap_of_sums",
     "f1_of_sums",
-    "numbers_or_nan",
     "paired_differences",
     "paired_shares",
     "paired_sums",
     "parts_and_wholes",
-    "sums_of",
-    "without_nan",
+    "sums_of_shares",
 ]
 
 ROUNDING = 1e-12  # relative size of what is only rounding
 
 
-def numbers_or_nan(values: ArrayLike) -> np.ndarray:
+def examples_as_floats(values: ArrayLike) -> np.ndarray:
     """[n] the numbers of examples; NaN is allowed."""
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1:
@@ -40,7 +40,7 @@ def numbers_or_nan(values: ArrayLike) -> np.ndarray:
     return numbers
 
 
-def without_nan(values: np.ndarray) -> np.ndarray:
+def examples_without_nan(values: np.ndarray) -> np.ndarray:
     """The numbers that exist."""
     numbers: np.ndarray = values[~np.isnan(values)]
     return numbers
@@ -48,10 +48,10 @@ def without_nan(values: np.ndarray) -> np.ndarray:
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> np.ndarray:
     """[n] first − second of the pairs that have both."""
-    a = numbers_or_nan(first)
-    b = numbers_or_nan(second)
+    a = examples_as_floats(first)
+    b = examples_as_floats(second)
     check_paired(len(a), len(b))
-    return without_nan(a - b)
+    return examples_without_nan(a - b)
 
 
 def check_paired(first: int, second: int) -> None:
@@ -65,8 +65,8 @@ def check_paired(first: int, second: int) -> None:
 
 def parts_and_wholes(shares: Sequence[Share]) -> tuple[np.ndarray, np.ndarray]:
     """[n] parts and [n] wholes; a missing number (NaN) is a whole of 0."""
-    parts = numbers_or_nan([share.part for share in shares])
-    wholes = numbers_or_nan([share.whole for share in shares])
+    parts = examples_as_floats([share.part for share in shares])
+    wholes = examples_as_floats([share.whole for share in shares])
     missing = np.isnan(parts) | np.isnan(wholes)
     parts = np.where(missing, 0.0, parts)
     wholes = np.where(missing, 0.0, wholes)
@@ -129,7 +129,7 @@ def paired_shares(first: Sequence[Share], second: Sequence[Share]) -> PooledPair
 # -- F1 of averaged precision and recall --------------------------------------------------------------------
 
 
-def sums_of(values: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
+def sums_of_shares(values: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
     """[n 4] sum and count of precisions, sum and count of recalls; and how many examples without both are left out."""
     return with_counts(table_of_sums(values))
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from raison.core.records import Encoding, Example, Target
+from raison.models.protocol import InspectableModel
 from raison.models.tasks.continuation import extended
-from raison.models.transformers_model import TransformersModel
 
 __all__ = ["attention_spans", "encoding_with_other_words", "first_target", "probe_text_and_target"]
 
@@ -23,7 +23,7 @@ BEYOND = 8  # tokens behind a border
 SPAN = re.compile(r"(window|chunk|radius|block_size|local_att)(?!.*layers)")
 
 
-def probe_text_and_target(model: TransformersModel) -> tuple[Encoding, Target]:
+def probe_text_and_target(model: InspectableModel) -> tuple[Encoding, Target]:
     """A text to try, longer than every attention window or chunk for which that is affordable."""
     affordable = min(model.max_tokens or AFFORDABLE, AFFORDABLE)
     near = [span for span in attention_spans(model) if span + BEYOND <= affordable]
@@ -35,7 +35,7 @@ def probe_text_and_target(model: TransformersModel) -> tuple[Encoding, Target]:
     return first_target(model, encoding)
 
 
-def first_target(model: TransformersModel, encoding: Encoding) -> tuple[Encoding, Target]:
+def first_target(model: InspectableModel, encoding: Encoding) -> tuple[Encoding, Target]:
     """A target of a text: of a writer the next token, cheaper than a whole text.
 
     An encoder-decoder has written two tokens already.
@@ -48,7 +48,7 @@ def first_target(model: TransformersModel, encoding: Encoding) -> tuple[Encoding
     return encoding, model.predict([encoding])[0].target
 
 
-def attention_spans(model: TransformersModel) -> list[int]:
+def attention_spans(model: InspectableModel) -> list[int]:
     """Every length at which the model may begin to attend in another way: windows, chunks, blocks of its config."""
     config = model.hf.config
     found = {model.runner.loaded.family.reach(config)}

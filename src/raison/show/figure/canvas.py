@@ -1,11 +1,11 @@
-"""What pictures are drawn on: inches from the upper left corner, widths of words, and colours."""
+"""The canvas of pictures: figures in inches from the upper left corner, headers, widths of words, colours."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from raison.show import scale
+from raison.show.colour_scale import FOR_TARGET, hexadecimal_colour
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,17 +22,20 @@ __all__ = [
     "QUIET",
     "SMALL",
     "TEXT",
-    "Ruler",
-    "canvas",
+    "WordRuler",
+    "draw_figure_header",
     "empty_figure",
-    "hide_frame",
-    "write_header",
+    "figure_canvas",
+    "hide_panel_frame",
 ]
 
 MARGIN = 0.3  # inches
-TEXT, SMALL, NOTE = 12.0, 9.0, 8.0  # points
+# points
+TEXT = 12.0
+SMALL = 9.0
+NOTE = 8.0
 INK, QUIET, FAINT = "#1b1c1f", "#64666d", "#c9cacf"
-KEPT, HATCH, ALARM = scale.hexadecimal(scale.FOR), "#a4520a", "#8a4b00"
+KEPT, HATCH, ALARM = hexadecimal_colour(FOR_TARGET), "#a4520a", "#8a4b00"
 
 
 def empty_figure(
@@ -47,7 +50,7 @@ def empty_figure(
     return figure
 
 
-def canvas(width: float, height: float, dpi: float = 100) -> tuple[Figure, Axes]:
+def figure_canvas(width: float, height: float, dpi: float = 100) -> tuple[Figure, Axes]:
     """A figure in inches, and axes over all of it that count inches from the upper left corner."""
     figure = empty_figure(width, height, dpi=dpi)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -57,24 +60,26 @@ def canvas(width: float, height: float, dpi: float = 100) -> tuple[Figure, Axes]
     return figure, axes
 
 
-def hide_frame(axes: Axes, sides: Sequence[str] = ("top", "right")) -> None:
+def hide_panel_frame(axes: Axes, sides: Sequence[str] = ("top", "right")) -> None:
     """Leave out the lines around a panel that carry no numbers."""
     for side in sides:
         axes.spines[side].set_visible(False)
 
 
-def write_header(axes: Axes, title: str, notes: Sequence[tuple[str, str]]) -> None:
+def draw_figure_header(axes: Axes, title: str, notes: Sequence[tuple[str, str]]) -> None:
     """A bold title in the upper left corner, and below it lines of small print with their colours."""
     axes.text(MARGIN, MARGIN + 0.12, title, fontsize=TEXT, fontweight="bold", color=INK)
     for number, (line, colour) in enumerate(notes):
         axes.text(MARGIN, MARGIN + 0.33 + 0.19 * number, line, fontsize=NOTE, color=colour)
 
 
-class Ruler:
+class WordRuler:
     """Widths of words in inches, each measured once."""
 
     def __init__(self) -> None:
-        self.figure, self.axes = canvas(1, 1, dpi=720)  # fine enough not to feel whole pixels
+        self.figure, self.axes = figure_canvas(
+            1, 1, dpi=720
+        )  # fine enough not to feel whole pixels
         self.known: dict[tuple[str, float, str], float] = {}
 
     def __call__(self, word: str, size: float, weight: str = "normal") -> float:

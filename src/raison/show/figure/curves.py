@@ -1,4 +1,4 @@
-"""Curves of an evaluation as a picture: methods over the share of units, or one number along the methods."""
+"""The curves of an evaluation as a picture: curves of methods over shares of units, or a column along the methods."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from raison.core.evaluation import Cell, Evaluation, MethodAxis, curve_title
-from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_frame
+from raison.show.colour_scale import METHOD_HUES
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame
 from raison.show.figure.savefig import save_figure
-from raison.show.scale import HUES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_curves", "shares_of"]
+__all__ = ["draw_curves", "shares_of_curve"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
 A_WORD = 0.19  # inches that a word takes below a panel
@@ -37,7 +37,7 @@ DASHES = ("-", "--", ":", "-.")  # after the colours are used up
 
 
 @dataclass(frozen=True)
-class Level:
+class CurveLevel:
     """A number with its interval, at a place below the panel."""
 
     place: float
@@ -46,11 +46,11 @@ class Level:
     high: float
 
     @classmethod
-    def of(cls, place: float, value: float, cell: Cell) -> Level:
+    def of(cls, place: float, value: float, cell: Cell) -> CurveLevel:
         """The number of a cell; without an interval its ends are the value."""
         if cell.low is None or cell.high is None:
-            return cls(place, value, value, value)
-        return cls(place, value, cell.low, cell.high)
+            return cls(place, value, low=value, high=value)
+        return cls(place, value, low=cell.low, high=cell.high)
 
 
 def draw_curves(
@@ -68,25 +68,27 @@ def draw_curves(
 
 
 def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis | None) -> Figure:
+    """One panel for each key, side by side, and a key to the methods where there are curves."""
     has_curves = any(key in evaluation.curves for key in keys)
-    panel_width = max(WIDE, A_WORD * len(words_of(evaluation)))
+    panel_width = max(WIDE, A_WORD * len(words_of_curve(evaluation)))
     width = panel_width * len(keys)
-    figure = empty_figure(width + KEY if has_curves else width, HIGH, layout="constrained")
+    if has_curves:
+        width += KEY
+    figure = empty_figure(width, HIGH, layout="constrained")
 
-    first_of_kind: dict[
-        str, Axes
-    ] = {}  # what is of one kind (tau_words, tau_states) is seen on one scale
+    # what is of one kind (tau_words, tau_states) is seen on one scale
+    first_of_kind: dict[str, Axes] = {}
     panels: list[Axes] = []
     for number, key in enumerate(keys, 1):
-        kind = key.partition("_")[0]
+        kind, _, _ = key.partition("_")
         panel = figure.add_subplot(1, len(keys), number, sharey=first_of_kind.get(kind))
         first_of_kind.setdefault(kind, panel)
         panels.append(panel)
         if key in evaluation.curves:
-            draw_by_share(panel, evaluation, key)
+            draw_curves_by_share(panel, evaluation, key)
         else:
-            draw_along_methods(panel, evaluation, key, axis)
-        hide_frame(panel)
+            draw_column_along_methods(panel, evaluation, key, axis)
+        hide_panel_frame(panel)
         panel.set_title(curve_title(key), loc="left", fontsize="medium")
 
     if has_curves:
@@ -95,12 +97,12 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
     return figure
 
 
-def words_of(evaluation: Evaluation) -> Sequence[str]:
+def words_of_curve(evaluation: Evaluation) -> Sequence[str]:
     """The words that a curve of single words goes along; none where there is no such curve."""
     return evaluation.settings.get("words") or ()
 
 
-def shares_of(key: str, points: int) -> np.ndarray:
+def shares_of_curve(key: str, points: int) -> np.ndarray:
     """[points] the share of units at each point of a curve; some have a point at nothing, others begin later."""
     if key in WITHOUT_POINT_AT_NOTHING:
         return np.arange(1, points + 1) / points
@@ -110,39 +112,33 @@ def shares_of(key: str, points: int) -> np.ndarray:
 # -- a curve of every method -------------------------------------------------------------------------------------
 
 
-def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
+def draw_curves_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
     """The mean curve of each method; those of the first k units have a point for each k."""
     counted = key in BY_FIRST_UNITS
-    words = words_of(evaluation) if key == "alone_curve" else ()
+    words: Sequence[str] = ()
+    if key == "alone_curve":
+        words = words_of_curve(evaluation)
     places: Mapping[str, Sequence[float]] = evaluation.settings.get("across", {}).get(key) or {}
 
     for number, (method, curve) in enumerate(evaluation.curves[key].items()):
-        style = DASHES[number // len(HUES) % len(DASHES)]
+        style = DASHES[number // len(METHOD_HUES) % len(DASHES)]
         if places:
             across = np.asarray(places[method])
             style = f"o{style}"
         elif counted or words:
             across = np.arange(1, len(curve) + 1)
         else:
-            across = 100 * shares_of(key, len(curve))
-        panel.plot(
-            across,
-            curve,
-            style,
-            color=HUES[number % len(HUES)],
-            label=method,
-            linewidth=1.4,
-            markersize=3,
-        )
+            across = 100 * shares_of_curve(key, len(curve))
+        colour = METHOD_HUES[number % len(METHOD_HUES)]
+        panel.plot(across, curve, style, color=colour, label=method, linewidth=1.4, markersize=3)
 
     if key == "calibration_curve":
         panel.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
     panel.set_xlabel(ACROSS.get(key, usual))
     if words:
-        panel.set_xticks(
-            range(1, len(words) + 1), words, rotation=60, ha="right", rotation_mode="anchor"
-        )
+        ticks = range(1, len(words) + 1)
+        panel.set_xticks(ticks, words, rotation=60, ha="right", rotation_mode="anchor")
         panel.set_xlabel("")
         panel.set_ylabel("from each word alone")
 
@@ -150,7 +146,7 @@ def draw_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
 # -- a number along the methods ------------------------------------------------------------------------------------
 
 
-def draw_along_methods(
+def draw_column_along_methods(
     panel: Axes, evaluation: Evaluation, key: str, axis: MethodAxis | None
 ) -> None:
     """A number of every method that has a position, with its interval; the others as levels."""
@@ -161,70 +157,66 @@ def draw_along_methods(
         axis = MethodAxis("", ranks, even=True, slanted=True)
     positioned = [method for method in cells if method in axis.positions]
 
-    levels = levels_along(axis, positioned, cells)
-    places = [level.place for level in levels]
-    lows = [level.low for level in levels]
-    highs = [level.high for level in levels]
+    levels = levels_along_methods(axis, positioned, cells)
+    places, values, lows, highs = [], [], [], []
+    for level in levels:
+        places.append(level.place)
+        values.append(level.value)
+        lows.append(level.low)
+        highs.append(level.high)
     if side_by_side:
-        panel.vlines(places, lows, highs, color=HUES[0], linewidth=1.4)
+        panel.vlines(places, lows, highs, color=METHOD_HUES[0], linewidth=1.4)
+        panel.plot(places, values, "o", color=METHOD_HUES[0], markersize=3, linewidth=1.4)
     else:
-        panel.fill_between(places, lows, highs, color=HUES[0], alpha=0.15, linewidth=0)
-    values = [level.value for level in levels]
-    panel.plot(
-        places, values, "o" if side_by_side else "o-", color=HUES[0], markersize=3, linewidth=1.4
-    )
+        panel.fill_between(places, lows, highs, color=METHOD_HUES[0], alpha=0.15, linewidth=0)
+        panel.plot(places, values, "o-", color=METHOD_HUES[0], markersize=3, linewidth=1.4)
 
     for method, cell in cells.items():
         if method not in axis.positions and cell.value is not None:
             draw_level_line(panel, method, cell.value, levels)
     if axis.even:
-        names = (
-            positioned if side_by_side else [f"{axis.positions[method]:g}" for method in positioned]
-        )
-        name_ticks(panel, names, slanted=axis.slanted)
+        names = positioned
+        if not side_by_side:
+            names = [f"{axis.positions[method]:g}" for method in positioned]
+        draw_method_ticks(panel, names, slanted=axis.slanted)
     panel.set_xlabel(axis.label)
 
 
-def levels_along(
+def levels_along_methods(
     axis: MethodAxis, positioned: Sequence[str], cells: Mapping[str, Cell]
-) -> list[Level]:
+) -> list[CurveLevel]:
     """The numbers of the methods that have a position, where they are defined."""
     levels = []
     for rank, method in enumerate(positioned):
         cell = cells[method]
-        place = float(rank) if axis.even else float(axis.positions[method])
+        place = float(axis.positions[method])
+        if axis.even:
+            place = float(rank)
         if cell.value is not None:
-            levels.append(Level.of(place, cell.value, cell))
+            levels.append(CurveLevel.of(place, cell.value, cell))
     return levels
 
 
-def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[Level]) -> None:
+def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[CurveLevel]) -> None:
     """A dashed line for a method without a position, named at the end where the curve is farther away."""
     panel.axhline(value, color=QUIET, linewidth=0.8, linestyle="--")
     ends = sorted((level.place, level.value) for level in levels) or [(0.0, value)]
-    (first, first_value), (last, last_value) = ends[0], ends[-1]
-    place = last if abs(last_value - value) >= abs(first_value - value) else first
-    panel.annotate(
-        method,
-        (place, value),
-        ha="left" if place == first else "right",
-        va="bottom",
-        color=QUIET,
-        fontsize="small",
-    )
+    first, first_value = ends[0]
+    last, last_value = ends[-1]
+    place = first
+    if abs(last_value - value) >= abs(first_value - value):
+        place = last
+    side = "left" if place == first else "right"
+    panel.annotate(method, (place, value), ha=side, va="bottom", color=QUIET, fontsize="small")
 
 
-def name_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:
+def draw_method_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:
     """Names below a panel, one for each place from 0 on."""
     labels = [name.replace("-", "−") for name in names]
-    if slanted:
-        panel.set_xticks(
-            range(len(labels)),
-            labels,
-            fontsize="small",
-            rotation=45,
-            ha="right",
-            rotation_mode="anchor",
-        )
-    else:
-        panel.set_xticks(range(len(labels)), labels, fontsize="small")
+    ticks = range(len(labels))
+    if not slanted:
+        panel.set_xticks(ticks, labels, fontsize="small")
+        return
+    panel.set_xticks(
+        ticks, labels, fontsize="small", rotation=45, ha="right", rotation_mode="anchor"
+    )

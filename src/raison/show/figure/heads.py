@@ -1,4 +1,4 @@
-"""Attention heads that matter, as a picture: blocks down, heads across (P4 Figure 5).
+"""Attention heads that matter, as a picture: a grid with blocks down and heads across (P4 Figure 5).
 
 The same statistics and masks give the same file, byte by byte.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.show import scale
+from raison.show.colour_scale import AGAINST_TARGET, FOR_TARGET, hexadecimal_colour, ink_colour
 from raison.show.figure.canvas import (
     ALARM,
     FAINT,
@@ -22,12 +22,12 @@ from raison.show.figure.canvas import (
     QUIET,
     SMALL,
     TEXT,
-    Ruler,
-    canvas,
-    write_header,
+    WordRuler,
+    draw_figure_header,
+    figure_canvas,
 )
 from raison.show.figure.savefig import save_figure
-from raison.show.head_selection import HeadSelection, list_blocks, signed_offset
+from raison.show.head_selection import HeadSelection, list_head_blocks, signed_head_offset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ __all__ = ["draw_heads"]
 
 WIDE, HIGH, LARGEST = 0.62, 0.27, 20.0  # inches of a cell, and of the longest side
 LABEL, TIGHT = 6.5, 5.5  # points
-SYNTACTIC, POSITIONAL = scale.FOR, scale.AGAINST
+SYNTACTIC, POSITIONAL = FOR_TARGET, AGAINST_TARGET
 SYNTACTIC_SHARE = 0.62  # of a cell of both kinds
 
 
@@ -50,7 +50,7 @@ class HeadCell:
 
 
 @dataclass(frozen=True)
-class Grid:
+class HeadsGrid:
     """Where the cells are, in inches."""
 
     left: float
@@ -79,18 +79,20 @@ def draw_heads(selection: HeadSelection, path: str | os.PathLike[str]) -> None:
 
 
 def heads_figure(selection: HeadSelection) -> Figure:
+    """The whole picture: title, numbers of heads, names of blocks, cells and a legend."""
     statistics = selection.statistics
     rows, columns = selection.positional.shape
-    ruler = Ruler()
+    ruler = WordRuler()
 
-    title = f"{statistics.model}: {int(selection.any_kind.sum())} of {rows * columns} heads matter"
+    chosen = int(selection.any_kind.sum())
+    title = f"{statistics.model}: {chosen} of {rows * columns} heads matter"
     notes = [(statistics.corpus, QUIET)]
     if selection.empty_blocks:
-        notes.append((f"no head in {list_blocks(selection.empty_blocks)}", ALARM))
-    counts = [count_of_block(selection, row) for row in range(rows)]
+        notes.append((f"no head in {list_head_blocks(selection.empty_blocks)}", ALARM))
+    counts = [count_heads_of_block(selection, row) for row in range(rows)]
     legend = selection.rules()
 
-    grid = Grid(
+    grid = HeadsGrid(
         left=MARGIN + 0.25 + ruler.widest(statistics.blocks, SMALL) + 0.1,
         top=MARGIN + 0.34 + 0.19 * len(notes) + 0.35,
         cell_width=min(WIDE, LARGEST / columns),
@@ -103,34 +105,31 @@ def heads_figure(selection: HeadSelection) -> Figure:
         ruler.widest([line for line, _ in notes], NOTE),
         ruler.widest(legend, NOTE) + 0.5,
     )
-    width = max(grid.right + 0.12 + ruler.widest(counts, NOTE), MARGIN + text_width) + MARGIN
-    figure, axes = canvas(width, grid.bottom + 0.3 + 0.24 * len(legend) + MARGIN)
+    grid_width = grid.right + 0.12 + ruler.widest(counts, NOTE)
+    width = max(grid_width, MARGIN + text_width) + MARGIN
+    figure, axes = figure_canvas(width, grid.bottom + 0.3 + 0.24 * len(legend) + MARGIN)
 
-    write_header(axes, title, notes)
-    write_axes(axes, grid, ruler)
-    every = max(
-        1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height)
-    )  # names that would overlap are left out
+    draw_figure_header(axes, title, notes)
+    draw_head_numbers(axes, grid, ruler)
+    # names that would overlap are left out
+    every = max(1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height))
     for row in range(rows):
         if row % every == 0:
-            write_block_name(axes, grid, row, statistics.blocks[row], counts[row])
-        draw_row(axes, grid, row, selection)
-    draw_dots(axes, grid, selection)
-    for number, (line, sign) in enumerate(
-        zip(legend, (HeadCell(syntactic="obj"), HeadCell(positional="−1")), strict=True)
-    ):
+            draw_block_name(axes, grid, row, statistics.blocks[row], counts[row])
+        draw_heads_of_block(axes, grid, row, selection)
+    draw_unchosen_heads(axes, grid, selection)
+    signs = (HeadCell(syntactic="obj"), HeadCell(positional="−1"))
+    for number, (line, sign) in enumerate(zip(legend, signs, strict=True)):
         top = grid.bottom + 0.2 + 0.24 * number
-        draw_cell(axes, sign, left=MARGIN, top=top, width=0.4, height=0.19)
+        draw_head_cell(axes, sign, left=MARGIN, top=top, width=0.4, height=0.19)
         axes.text(MARGIN + 0.48, top + 0.14, line, fontsize=NOTE, color=QUIET)
     return figure
 
 
-def count_of_block(selection: HeadSelection, row: int) -> str:
+def count_heads_of_block(selection: HeadSelection, row: int) -> str:
     """How many heads of each kind a block has."""
-    syntactic, positional = (
-        int(selection.syntactic[row].sum()),
-        int(selection.positional[row].sum()),
-    )
+    syntactic = int(selection.syntactic[row].sum())
+    positional = int(selection.positional[row].sum())
     parts = []
     if syntactic:
         parts.append(f"{syntactic} syntactic")
@@ -139,7 +138,7 @@ def count_of_block(selection: HeadSelection, row: int) -> str:
     return ", ".join(parts) or "none"
 
 
-def write_axes(axes: Axes, grid: Grid, ruler: Ruler) -> None:
+def draw_head_numbers(axes: Axes, grid: HeadsGrid, ruler: WordRuler) -> None:
     """The numbers of heads above the cells, as many as have room, and what both directions are."""
     every = max(1, math.ceil(ruler("88", SMALL) * 1.3 / grid.cell_width))
     for head in range(0, grid.columns, every):
@@ -159,7 +158,7 @@ def write_axes(axes: Axes, grid: Grid, ruler: Ruler) -> None:
     )
 
 
-def write_block_name(axes: Axes, grid: Grid, row: int, block: str, count: str) -> None:
+def draw_block_name(axes: Axes, grid: HeadsGrid, row: int, block: str, count: str) -> None:
     """The name of a block on the left, and how many heads it has on the right."""
     middle = grid.top + grid.cell_height * (row + 0.5)
     colour = ALARM if count == "none" else INK
@@ -175,12 +174,12 @@ def write_block_name(axes: Axes, grid: Grid, row: int, block: str, count: str) -
     axes.text(grid.right + 0.1, middle, count, fontsize=NOTE, va="center_baseline", color=QUIET)
 
 
-def draw_row(axes: Axes, grid: Grid, row: int, selection: HeadSelection) -> None:
+def draw_heads_of_block(axes: Axes, grid: HeadsGrid, row: int, selection: HeadSelection) -> None:
     """The chosen heads of a block, in colour."""
     for head in range(grid.columns):
-        draw_cell(
+        draw_head_cell(
             axes,
-            cell_of(selection, row, head, named=grid.has_room_for_words),
+            head_cell_of(selection, row, head, named=grid.has_room_for_words),
             left=grid.left + grid.cell_width * head,
             top=grid.top + grid.cell_height * row,
             width=grid.cell_width,
@@ -188,8 +187,8 @@ def draw_row(axes: Axes, grid: Grid, row: int, selection: HeadSelection) -> None
         )
 
 
-def draw_dots(axes: Axes, grid: Grid, selection: HeadSelection) -> None:
-    """The heads that were not chosen, all at once."""
+def draw_unchosen_heads(axes: Axes, grid: HeadsGrid, selection: HeadSelection) -> None:
+    """The heads that were not chosen, as dots, all at once."""
     rows, heads = np.nonzero(~selection.any_kind)
     across = [grid.left + grid.cell_width * (head + 0.5) for head in heads]
     down = [grid.top + grid.cell_height * (row + 0.5) for row in rows]
@@ -197,23 +196,29 @@ def draw_dots(axes: Axes, grid: Grid, selection: HeadSelection) -> None:
     axes.plot(across, down, "o", markersize=size, markerfacecolor=FAINT, markeredgewidth=0)
 
 
-def cell_of(selection: HeadSelection, row: int, head: int, *, named: bool) -> HeadCell:
+def head_cell_of(selection: HeadSelection, row: int, head: int, *, named: bool) -> HeadCell:
     """What one head is; its relation and position are written down only where it is `named`."""
+    statistics = selection.statistics
     relation = offset = None
     if selection.syntactic[row, head]:
-        relation = selection.statistics.best_relation(row, head) if named else ""
+        relation = ""
+        if named:
+            relation = statistics.best_relation(row, head)
     if selection.positional[row, head]:
-        offset = signed_offset(int(selection.statistics.offsets[row, head])) if named else ""
-    return HeadCell(relation, offset)
+        offset = ""
+        if named:
+            offset = signed_head_offset(int(statistics.offsets[row, head]))
+    return HeadCell(syntactic=relation, positional=offset)
 
 
-def draw_cell(
+def draw_head_cell(
     axes: Axes, cell: HeadCell, *, left: float, top: float, width: float, height: float
 ) -> None:
     """One head: the relation on orange, the relative position on blue, both beside each other."""
     from matplotlib.patches import Rectangle
 
     is_both = cell.syntactic is not None and cell.positional is not None
+    font_size = TIGHT if is_both else LABEL
     parts = []
     if cell.syntactic is not None:
         parts.append((cell.syntactic, SYNTACTIC, SYNTACTIC_SHARE if is_both else 1.0))
@@ -221,20 +226,21 @@ def draw_cell(
         parts.append((cell.positional, POSITIONAL, 1 - SYNTACTIC_SHARE if is_both else 1.0))
 
     gap = min(width, height) * 0.06
+    inner_height = height - 2 * gap
     start = left + gap
     for word, colour, share in parts:
         part = (width - 2 * gap) * share
-        paint = scale.hexadecimal(colour)
-        axes.add_patch(
-            Rectangle((start, top + gap), part, height - 2 * gap, facecolor=paint, edgecolor="none")
-        )
+        paint = hexadecimal_colour(colour)
+        ink = hexadecimal_colour(ink_colour(colour))
+        corner = (start, top + gap)
+        axes.add_patch(Rectangle(corner, part, inner_height, facecolor=paint, edgecolor="none"))
         axes.text(
             start + part / 2,
             top + height / 2,
             word,
-            fontsize=TIGHT if is_both else LABEL,
+            fontsize=font_size,
             ha="center",
             va="center_baseline",
-            color=scale.hexadecimal(scale.ink(colour)),
+            color=ink,
         )
         start += part

@@ -1,4 +1,4 @@
-"""Several methods about one text as a picture: the text once for each, or what each gives less than the first."""
+"""Several methods about one text as a picture: the text of each method, or its difference from the first."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from raison.core.records import Explanation, Span
-from raison.show import scale
-from raison.show.agreement import agreement_of_pairs
-from raison.show.consensus import method_titles, statement_of_agreement
-from raison.show.difference import differences_from_first
+from raison.show.agreement_measures import agreement_of_pairs
+from raison.show.agreement_sentences import method_titles, statement_of_agreement
+from raison.show.colour_scale import DIFFERENCE_HUES, SCORE_HUES, has_negative_scores
+from raison.show.explanation_sentences import provenance_phrases, telling_diagnostics
 from raison.show.figure.canvas import SMALL
 from raison.show.figure.explanation_sheet import ExplanationSheet
-from raison.show.figure.typeset import Word
-from raison.show.spans import selection
-from raison.show.wording import provenance, telling_diagnostics
+from raison.show.figure.typeset import SheetWord
+from raison.show.method_difference import MethodDifference, differences_from_first_method
+from raison.show.text_pieces import is_unproved_selection
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,48 +35,51 @@ def methods_figure(
     What people marked (`gold`) is in bold.
     """
     names = method_titles(explanations)
-    shown = explanations[:1] if difference else explanations
-    compared = differences_from_first(explanations) if difference else []
+    shown: Sequence[Explanation] = explanations
+    compared: list[MethodDifference] = []
+    if difference:
+        shown = explanations[:1]
+        compared = differences_from_first_method(explanations)
 
     page = ExplanationSheet(gold)
     page.add_head(explanations[0])
     agreement = agreement_of_pairs([explanation.scores for explanation in explanations])
-    page.write([Word(statement_of_agreement(explanations, agreement), "plain")], 10.0)
+    page.write_line([statement_of_agreement(explanations, agreement)], "plain", 10.0)
     for name, explanation in zip(names, shown, strict=False):
-        add_method(page, name, explanation)
+        draw_method_text(page, name, explanation)
     for each in compared:
+        title = SheetWord(f"{each.first} − {each.second}   ", "bold")
         page.skip(SPACE)
-        page.write(
-            [Word(f"{each.first} − {each.second}   ", "bold"), Word(each.meaning(), "quiet")], SMALL
-        )
+        page.write([title, SheetWord(each.meaning(), "quiet")], SMALL)
         page.add_texts(each.explanation, each)
 
     page.skip(SPACE)
-    if any(scale.has_negative(explanation.scores) for explanation in shown):
-        more, less = scale.SCORES
-        add_key(
-            page, Word("for the target", "plain", more, 0), Word("against it", "plain", less, 1)
-        )
+    if any(has_negative_scores(explanation.scores) for explanation in shown):
+        more, less = SCORE_HUES
+        above = SheetWord("for the target", "plain", colour=more, piece=0)
+        below = SheetWord("against it", "plain", colour=less, piece=1)
+        draw_colour_key(page, above, below)
     if compared:
-        more, less = scale.DIFFERENCES
-        first_more = Word(f"{names[0]} gives more", "plain", more, 0, 1)
-        add_key(page, first_more, Word("the other gives more", "plain", less, 1, -1))
+        more, less = DIFFERENCE_HUES
+        above = SheetWord(f"{names[0]} gives more", "plain", colour=more, piece=0, line=1)
+        below = SheetWord("the other gives more", "plain", colour=less, piece=1, line=-1)
+        draw_colour_key(page, above, below)
     page.add_legend(filled=False)
     return page.figure()
 
 
-def add_method(page: ExplanationSheet, name: str, explanation: Explanation) -> None:
+def draw_method_text(page: ExplanationSheet, name: str, explanation: Explanation) -> None:
     """A method's name, how its scores came about, and the text in its colours."""
-    facts = [*provenance(explanation), *telling_diagnostics(explanation)]
+    facts = [*provenance_phrases(explanation), *telling_diagnostics(explanation)]
     if explanation.method == name:
         facts = facts[1:]  # the method is said already
     page.skip(SPACE)
-    page.write([Word(f"{name}   ", "bold"), Word(" · ".join(facts), "quiet")], SMALL)
+    page.write([SheetWord(f"{name}   ", "bold"), SheetWord(" · ".join(facts), "quiet")], SMALL)
     page.add_texts(explanation)
-    if selection(explanation):
+    if is_unproved_selection(explanation):
         page.add_selected_share(explanation)
 
 
-def add_key(page: ExplanationSheet, above: Word, below: Word) -> None:
+def draw_colour_key(page: ExplanationSheet, above: SheetWord, below: SheetWord) -> None:
     """What two colours mean."""
-    page.write([above, Word("   ", "plain"), below], SMALL)
+    page.write([above, SheetWord("   ", "plain"), below], SMALL)

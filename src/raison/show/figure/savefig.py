@@ -1,4 +1,4 @@
-"""Writing a picture to a file: raison's fonts, the same bytes for the same drawing, PNG, SVG or PDF by its ending."""
+"""Saving a picture to a file: its ending (PNG, SVG or PDF), raison's fonts, the same bytes for the same drawing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from raison.show.figure.canvas import SMALL
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["check_ending", "save_figure"]
+__all__ = ["check_picture_ending", "save_figure"]
 
 DPI, TALLEST = 200, 2**16  # dots per inch, and of a bitmap
 # a date would make two files of one explanation differ
@@ -47,7 +47,7 @@ FONTS = (
 )
 
 
-def check_ending(path: str | os.PathLike[str]) -> str:
+def check_picture_ending(path: str | os.PathLike[str]) -> str:
     """The ending of a picture's name, if it is one."""
     ending = Path(path).suffix.lower()
     if ending not in METADATA:
@@ -59,13 +59,13 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 def save_figure(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> None:
     """Draw a matplotlib figure under raison's settings and write it."""
-    ending = check_ending(path)
+    ending = check_picture_ending(path)
     try:
         import matplotlib
     except ImportError:
         raise MissingExtra("matplotlib", "plot", "A picture") from None
 
-    with matplotlib.rc_context(drawing_settings()), warnings.catch_warnings():
+    with matplotlib.rc_context(matplotlib_settings()), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a character that no font has becomes a box
         figure = draw()
         if ending == ".png" and figure.get_figheight() * DPI > TALLEST:
@@ -81,7 +81,7 @@ def save_figure(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> Non
             ) from None
 
 
-def drawing_settings() -> dict[Any, Any]:  # the stubs name every setting
+def matplotlib_settings() -> dict[Any, Any]:  # the stubs name every setting
     """The settings of matplotlib that raison draws under, whatever the user's own are."""
     from matplotlib import font_manager
 

@@ -1,4 +1,4 @@
-"""Words set line by line on a sheet that grows downwards; what is drawn waits until its height is known."""
+"""A typeset sheet that grows downwards: words set line by line, labels, bars and boxes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from raison.show import scale
-from raison.show.figure.canvas import ALARM, HATCH, INK, MARGIN, QUIET, TEXT, Ruler, canvas
+from raison.show.colour_scale import RGB, hexadecimal_colour, ink_colour
+from raison.show.figure.canvas import (
+    ALARM,
+    HATCH,
+    INK,
+    MARGIN,
+    QUIET,
+    TEXT,
+    WordRuler,
+    figure_canvas,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["LINE", "WIDTH", "Bar", "Box", "Label", "Sheet", "Underline", "Word"]
+__all__ = [
+    "LINE",
+    "WIDTH",
+    "SheetBar",
+    "SheetBox",
+    "SheetLabel",
+    "SheetUnderline",
+    "SheetWord",
+    "TypesetSheet",
+]
 
 WIDTH = 7.5  # inches
 LINE = 0.29  # inches of a line of TEXT
@@ -24,12 +42,12 @@ BOLD = ("bold", "kept", "alarm")
 
 
 @dataclass(frozen=True)
-class Word:
+class SheetWord:
     """Characters that are not broken, and how they look."""
 
     text: str
     style: str  # plain | kept | given | quiet | bold | alarm
-    colour: scale.RGB | None = None  # behind it
+    colour: RGB | None = None  # behind it
     piece: int = -1  # words of one piece share what is behind them
     line: int = 0  # 1: a line below it, -1: above
     heavy: bool = False  # in bold, whatever its style
@@ -42,12 +60,12 @@ class Word:
     def ink(self) -> str:
         """The colour of the letters."""
         if self.colour:
-            return scale.hexadecimal(scale.ink(self.colour))
+            return hexadecimal_colour(ink_colour(self.colour))
         return INKS.get(self.style, INK)
 
 
 @dataclass(frozen=True)
-class Label:
+class SheetLabel:
     """Characters at a place."""
 
     text: str
@@ -74,7 +92,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Underline:
+class SheetUnderline:
     """A line below a word."""
 
     left: float
@@ -86,7 +104,7 @@ class Underline:
 
 
 @dataclass(frozen=True)
-class Bar:
+class SheetBar:
     """A bar in a table."""
 
     left: float
@@ -110,17 +128,17 @@ class Bar:
 
 
 @dataclass
-class Box:
+class SheetBox:
     """A colour behind some words of a line; it grows with them."""
 
-    colour: scale.RGB
+    colour: RGB
     left: float
     right: float
     top: float
     height: float
     line: int = 0
 
-    def draw(self, axes: Axes, neighbours: Sequence[Box]) -> None:
+    def draw(self, axes: Axes, neighbours: Sequence[SheetBox]) -> None:
         from matplotlib.patches import FancyBboxPatch
 
         left, right = self.edges(neighbours)
@@ -128,14 +146,15 @@ class Box:
             (left, self.top),
             right - left,
             self.height,
-            facecolor=scale.hexadecimal(self.colour),
+            facecolor=hexadecimal_colour(self.colour),
             boxstyle="round,pad=0,rounding_size=0.04",
             edgecolor="none",
             zorder=1,
         )
         axes.add_patch(patch)
         if self.line:
-            down = self.top + self.height * (0.97 if self.line > 0 else 0.03)
+            share = 0.97 if self.line > 0 else 0.03
+            down = self.top + self.height * share
             axes.plot(
                 [self.left, self.right],
                 [down, down],
@@ -145,18 +164,22 @@ class Box:
                 zorder=2,
             )
 
-    def edges(self, neighbours: Sequence[Box]) -> tuple[float, float]:
+    def edges(self, neighbours: Sequence[SheetBox]) -> tuple[float, float]:
         """A colour reaches out beside its word, unless another one begins there: it would cover letters."""
-        beside = [other for other in neighbours if other.top == self.top]
-        meets_left = any(abs(other.right - self.left) < AROUND for other in beside)
-        meets_right = any(abs(other.left - self.right) < AROUND for other in beside)
-        left = self.left if meets_left else self.left - AROUND
-        right = self.right if meets_right else self.right + AROUND
+        left = self.left - AROUND
+        right = self.right + AROUND
+        for other in neighbours:
+            if other.top != self.top:
+                continue
+            if abs(other.right - self.left) < AROUND:
+                left = self.left
+            if abs(other.left - self.right) < AROUND:
+                right = self.right
         return left, right
 
 
 @dataclass
-class Pen:
+class SheetPen:
     """Where the next word is set."""
 
     across: float
@@ -168,33 +191,34 @@ class Pen:
         self.across, self.top, self.space, self.piece = left, self.top + line, 0.0, None
 
 
-class Sheet:
+class TypesetSheet:
     """What is set so far; `height` is where the next line begins."""
 
     def __init__(self) -> None:
-        self.ruler = Ruler()
+        self.ruler = WordRuler()
         self.height = MARGIN
-        self.marks: list[Label | Underline | Bar] = []
-        self.boxes: list[Box] = []
+        self.marks: list[SheetLabel | SheetUnderline | SheetBar] = []
+        self.boxes: list[SheetBox] = []
 
     def skip(self, inches: float) -> None:
         """Leave some room free."""
         self.height += inches
 
-    def write(self, words: Sequence[Word], size: float = TEXT) -> None:
+    def write(self, words: Sequence[SheetWord], size: float = TEXT) -> None:
         """Set flowing words with their colours; a word that is too long for a line is broken."""
         left, right, line = MARGIN, WIDTH - MARGIN, LINE * size / TEXT
-        pen = Pen(across=left, top=self.height)
-        parts = [part for word in words for part in self.split_to_fit(word, size, right - left)]
-        for word in parts:
+        pen = SheetPen(across=left, top=self.height)
+        for word in self.split_all_to_fit(words, size, right - left):
             if "\n" in word.text:
                 pen.break_line(left, line)
                 continue
             width = self.width_of(word, size)
             if word.text.isspace():
-                pen.space += width if pen.across > left else 0.0
+                if pen.across > left:
+                    pen.space += width
                 continue
-            if pen.across + pen.space + width > right + 1e-6 and pen.across > left:
+            is_too_wide = pen.across + pen.space + width > right + 1e-6
+            if is_too_wide and pen.across > left:
                 pen.break_line(left, line)
             start = pen.across + pen.space
             end = pen.across + pen.space + width
@@ -203,41 +227,74 @@ class Sheet:
             self.put(word, start, end, pen.top, size)
         self.height = pen.top + line
 
-    def width_of(self, word: Word, size: float) -> float:
-        """Inches of a word, with the white space in it."""
-        return self.ruler(f"|{word.text}|", size, word.weight) - self.ruler("||", size, word.weight)
+    def write_line(self, phrases: Sequence[str], style: str, size: float) -> None:
+        """Set phrases of one style with dots between them."""
+        self.write([SheetWord(" · ".join(phrases), style)], size)
 
-    def colour_behind(self, word: Word, start: float, end: float, pen: Pen, line: float) -> None:
+    def split_all_to_fit(
+        self, words: Sequence[SheetWord], size: float, room: float
+    ) -> Iterator[SheetWord]:
+        """All words, each in parts that fit into a line."""
+        for word in words:
+            yield from self.split_to_fit(word, size, room)
+
+    def width_of(self, word: SheetWord, size: float) -> float:
+        """Inches of a word, with the white space in it."""
+        with_bars = self.ruler(f"|{word.text}|", size, word.weight)
+        bars = self.ruler("||", size, word.weight)
+        return with_bars - bars
+
+    def colour_behind(
+        self, word: SheetWord, start: float, end: float, pen: SheetPen, line: float
+    ) -> None:
         """Put a word's colour behind it; the colour of the word before grows where both are of one piece."""
         if word.colour and pen.piece == word.piece:
             self.boxes[-1].right = end
         elif word.colour:
-            self.boxes.append(
-                Box(word.colour, start, end, pen.top + 0.09 * line, 0.86 * line, word.line)
+            box = SheetBox(
+                word.colour,
+                left=start,
+                right=end,
+                top=pen.top + 0.09 * line,
+                height=0.86 * line,
+                line=word.line,
             )
+            self.boxes.append(box)
         pen.piece = word.piece
 
-    def put(self, word: Word, start: float, end: float, top: float, size: float) -> None:
+    def put(self, word: SheetWord, start: float, end: float, top: float, size: float) -> None:
         """Set one word at a place."""
         line = LINE * size / TEXT
         if word.style == "given":
-            self.marks.append(Underline(start, end, top + line * 0.88))
-        label = Label(word.text, start, top + line * 0.7, size, word.ink, word.weight, zorder=2)
+            self.marks.append(SheetUnderline(start, end, top + line * 0.88))
+        label = SheetLabel(
+            word.text,
+            across=start,
+            baseline=top + line * 0.7,
+            size=size,
+            colour=word.ink,
+            weight=word.weight,
+            zorder=2,
+        )
         self.marks.append(label)
 
-    def split_to_fit(self, word: Word, size: float, room: float) -> Iterator[Word]:
+    def split_to_fit(self, word: SheetWord, size: float, room: float) -> Iterator[SheetWord]:
         """A word in parts: at its spaces, and where it is wider than a line."""
         for part in split_at_spaces(word.text):
-            # measured as far as a line may go, or a long word would be measured again and again to its end
-            while len(part) > 1 and (width := self.ruler(part[:FARTHEST], size, "bold")) > room:
-                fits = max(1, int(min(len(part), FARTHEST) * room / width) - 1)
+            while len(part) > 1:
+                # measured as far as a line may go, or a long word would be measured again and again to its end
+                measured = part[:FARTHEST]
+                width = self.ruler(measured, size, "bold")
+                if width <= room:
+                    break
+                fits = max(1, int(len(measured) * room / width) - 1)
                 yield replace(word, text=part[:fits])
                 part = part[fits:]
             yield replace(word, text=part)
 
     def figure(self) -> Figure:
         """The picture of all that was set."""
-        figure, axes = canvas(WIDTH, self.height + MARGIN - 0.1)
+        figure, axes = figure_canvas(WIDTH, self.height + MARGIN - 0.1)
         for mark in self.marks:
             mark.draw(axes)
         for box in self.boxes:
@@ -250,11 +307,9 @@ def split_at_spaces(text: str) -> Iterator[str]:
     start = 0
     for end in range(1, len(text) + 1):
         last, following = text[end - 1], text[end : end + 1]
-        if (
-            last == "\n"
-            or following in ("", "\n")
-            or last.isspace() != following.isspace()
-            or following > "\u2e7f"
-        ):
+        at_line_break = last == "\n" or following in ("", "\n")
+        at_space = last.isspace() != following.isspace()
+        before_han = following > "\u2e7f"
+        if at_line_break or at_space or before_han:
             yield text[start:end]
             start = end

@@ -1,4 +1,4 @@
-"""An audit of attention as one page, with the plots of the papers and a verdict in plain words."""
+"""The page of an audit of attention: verdict, table, histograms, adversaries, and texts word by word."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from raison.show.audit import AuditedText, AuditReport, SpreadOfTexts, audit_rows
-from raison.show.html.audit_plots import adversaries_plot, histogram, words_plot
-from raison.show.html.document import STYLE, colour_rules, page_without_script, safe_text
-from raison.show.scale import HUES
-from raison.show.scoreboard import warning_of_few
+from raison.show.audit_rows import AuditedText, AuditReport, SpreadOfTexts, audit_rows
+from raison.show.colour_scale import METHOD_HUES
+from raison.show.evaluation_tables import warning_of_few_texts
+from raison.show.html.audit_plots import adversaries_svg, histogram_svg, words_svg
+from raison.show.html.document import STYLE, colour_rules_css, page_without_script, safe_html
 
 __all__ = ["audit_page"]
 
@@ -23,7 +23,7 @@ TABLE_HEAD = (
     "<th>interval of the mean (95 %), texts</th></tr>"
 )
 PLOT_STYLE = (
-    f"svg rect.m0 {{ fill: {HUES[0]}; stroke: none; }}\n"
+    f"svg rect.m0 {{ fill: {METHOD_HUES[0]}; stroke: none; }}\n"
     "figure { margin: 0.5rem 0; } figure svg { max-width: 100%; height: auto; }\n"
 )
 
@@ -32,90 +32,87 @@ def audit_page(audit: AuditReport) -> str:
     """The whole page."""
     title = f"Can the attention of {audit.model} be trusted?"
     body = [
-        *verdict_section(audit, title),
-        *table_section(audit),
-        *histograms_section(AGREEMENT, audit.agreement.by_title(), low=-1.0),
-        *histograms_section(ENTROPY, audit.entropy.by_title(), low=0.0),
-        *other_attention_section(audit.instance),
+        *audit_verdict_html(audit, title),
+        *audit_table_html(audit),
+        *audit_histograms_html(AGREEMENT, audit.agreement.by_title(), low=-1.0),
+        *audit_histograms_html(ENTROPY, audit.entropy.by_title(), low=0.0),
+        *other_attention_html(audit.instance),
     ]
     if audit.adversaries:
-        body += [
-            "<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>",
-            adversaries_plot(audit.adversaries),
-        ]
-    body += texts_section(audit.texts)
-    body += [
-        f'<p class="note">{safe_text(note)}</p>'
-        for note in [*audit.notes, *warning_of_few(audit.count)]
-    ]
-
-    return page_without_script(title, STYLE + colour_rules(HUES) + PLOT_STYLE, body)
+        body.append("<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>")
+        body.append(adversaries_svg(audit.adversaries))
+    body += audited_texts_html(audit.texts)
+    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
+        body.append(f'<p class="note">{safe_html(note)}</p>')
+    return page_without_script(title, STYLE + colour_rules_css(METHOD_HUES) + PLOT_STYLE, body)
 
 
-def verdict_section(audit: AuditReport, title: str) -> Iterator[str]:
+def audit_verdict_html(audit: AuditReport, title: str) -> Iterator[str]:
     """The verdict, and the reasons for it."""
     *reasons, verdict = audit.verdict()
-    yield f"<h1>{safe_text(title)}</h1>"
-    yield f"<p><strong>{safe_text(verdict)}</strong></p>"
+    yield f"<h1>{safe_html(title)}</h1>"
+    yield f"<p><strong>{safe_html(verdict)}</strong></p>"
     yield "<ul>"
     for reason in reasons:
-        yield f"<li>{safe_text(reason)}</li>"
+        yield f"<li>{safe_html(reason)}</li>"
     yield "</ul>"
 
 
-def table_section(audit: AuditReport) -> Iterator[str]:
+def audit_table_html(audit: AuditReport) -> Iterator[str]:
     """All numbers."""
     yield TABLE_HEAD
     for row in audit_rows(audit):
-        yield f"<tr><td>{safe_text(row.name)}</td><td>{safe_text(row.value)}</td><td>{safe_text(row.about)}</td></tr>"
+        cells = ""
+        for text in (row.name, row.value, row.about):
+            cells += f"<td>{safe_html(text)}</td>"
+        yield f"<tr>{cells}</tr>"
     yield "</table></div>"
 
 
-def histograms_section(
+def audit_histograms_html(
     title: str, spreads: Mapping[str, SpreadOfTexts], *, low: float
 ) -> Iterator[str]:
     """How numbers from `low` to 1 are spread over the texts, a histogram for each."""
-    yield f"<h2>{safe_text(title)}</h2>"
+    yield f"<h2>{safe_html(title)}</h2>"
     yield '<div class="curves">'
     for name, spread in spreads.items():
         if spread.count > 1:
-            yield histogram(name, spread.values, low, 1.0)
+            yield histogram_svg(name, spread.values, low, 1.0)
     yield "</div>"
 
 
-def other_attention_section(spread: SpreadOfTexts | None) -> Iterator[str]:
+def other_attention_html(spread: SpreadOfTexts | None) -> Iterator[str]:
     """How far attention can be from the model's own without another answer."""
     if spread is not None and spread.count > 1:
         yield "<h2>Other attention, the same answer (Jain &amp; Wallace 2019)</h2>"
         yield '<div class="curves">'
-        yield histogram(OTHER_ATTENTION, spread.values, 0.0, LARGEST_JSD)
+        yield histogram_svg(OTHER_ATTENTION, spread.values, 0.0, LARGEST_JSD)
         yield "</div>"
 
 
-def texts_section(texts: Sequence[AuditedText]) -> Iterator[str]:
+def audited_texts_html(texts: Sequence[AuditedText]) -> Iterator[str]:
     """Texts word by word."""
     if not texts:
         return
-    has_lines = any(len(text.probability) > 1 for text in texts)
-    line = (
-        " Line: the probability of the answer from each word alone, from 0 to 1."
-        if has_lines
-        else ""
-    )
+    note = "Colour: attention."
+    if any(len(text.probability) > 1 for text in texts):
+        note += " Line: the probability of the answer from each word alone, from 0 to 1."
     yield "<h2>Texts, word by word (P3 Figures 2 to 7)</h2>"
-    yield f'<p class="note">Colour: attention.{line}</p>'
+    yield f'<p class="note">{note}</p>'
     for text in texts:
-        yield coloured_text(text) + words_plot(text)
+        yield audited_text_html(text) + words_svg(text)
 
 
-def coloured_text(text: AuditedText) -> str:
+def audited_text_html(text: AuditedText) -> str:
     """A text, its words coloured by attention."""
     flat = 3 / max(3, len(text.attention))  # attention that is the same for all words is pale
     most = max(flat, *text.attention) if text.attention else 1.0
     words = []
     for token, share in zip(text.tokens, text.attention, strict=True):
-        words.append(
-            f'<b class="f{round(10 * share / most)}" title="{share:.3f}">{safe_text(token)}</b>'
-        )
-    label = "" if text.predicted == text.label else f", labelled {safe_text(text.label)}"
-    return f'<p class="label">{safe_text(text.predicted)}{label}</p><p class="text">{" ".join(words)}</p>'
+        shade = round(10 * share / most)
+        words.append(f'<b class="f{shade}" title="{share:.3f}">{safe_html(token)}</b>')
+
+    label = safe_html(text.predicted)
+    if text.predicted != text.label:
+        label += f", labelled {safe_html(text.label)}"
+    return f'<p class="label">{label}</p><p class="text">{" ".join(words)}</p>'

@@ -1,4 +1,4 @@
-"""Pages without a script: text, inline SVG, and a policy that admits the one style sheet by its hash."""
+"""The document of pages without a script: safe text, elements, colour rules, a policy with the hash of the style."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import hashlib
 import html
 from collections.abc import Sequence
 
-from raison.show import scale
-from raison.show.wording import clean
+from raison.show.colour_scale import AGAINST_TARGET, FOR_TARGET
+from raison.show.text_formats import clean_text
 
-__all__ = ["STYLE", "colour_rules", "content_hash", "element", "page_without_script", "safe_text"]
+__all__ = [
+    "STYLE",
+    "colour_rules_css",
+    "content_hash",
+    "html_element",
+    "page_without_script",
+    "safe_html",
+]
 
 WITHOUT_PARTS = ("line",)
 DARKEST = 0.62  # opacity of the colour behind the strongest word
@@ -52,16 +59,16 @@ form-action 'none'">
 def page_without_script(title: str, style: str, body: Sequence[str]) -> str:
     """A page of its own: one style sheet, known by its hash, and no script."""
     return PAGE.format(
-        style_hash=content_hash(style), title=safe_text(title), style=style, body="\n".join(body)
+        style_hash=content_hash(style), title=safe_html(title), style=style, body="\n".join(body)
     )
 
 
-def safe_text(text: object) -> str:
+def safe_html(text: object) -> str:
     """Text from strangers, made harmless."""
-    return html.escape(clean(str(text)))
+    return html.escape(clean_text(str(text)))
 
 
-def element(name: str, *parts: str, **attributes: object) -> str:
+def html_element(name: str, *parts: str, **attributes: object) -> str:
     """An element of HTML or SVG around parts that are HTML already; `class_` and `stroke_width` name attributes that
     Python can't."""
     written = ""
@@ -78,7 +85,7 @@ def content_hash(block: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()
 
 
-def colour_rules(line_colours: Sequence[str]) -> str:
+def colour_rules_css(line_colours: Sequence[str]) -> str:
     """Classes instead of style attributes, which the policy would not admit: `m0` … for the colours of lines, `f0` to
     `f10` and `a0` to `a10` for words that speak for and against."""
     rules = []
@@ -87,7 +94,7 @@ def colour_rules(line_colours: Sequence[str]) -> str:
         rules.append(f"svg .m{place} {{ background: none; fill: none; }}\n")
     for shade in range(SHADES + 1):
         opacity = DARKEST * shade / SHADES
-        for name, (red, green, blue) in (("f", scale.FOR), ("a", scale.AGAINST)):
+        for name, (red, green, blue) in (("f", FOR_TARGET), ("a", AGAINST_TARGET)):
             rules.append(
                 f".{name}{shade} {{ background: rgba({red},{green},{blue},{opacity:.3f}); }}\n"
             )

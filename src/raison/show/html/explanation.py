@@ -1,4 +1,4 @@
-"""Explanations as one HTML file that carries everything it needs and opens from disk.
+"""The page of explanations: one HTML file with its script, style and JSON inlined, which opens from disk.
 
 The page's own renderer is inlined. Texts come from strangers, so they travel as JSON that can't end
 its script tag, the renderer only ever sets text, and a content security policy admits the two inlined
@@ -19,7 +19,7 @@ from raison.core.records import Explanation
 from raison.show.html.document import content_hash
 from raison.show.html.page_data import page_data
 
-__all__ = ["MODULES", "finite", "json_in_script", "to_html"]
+__all__ = ["MODULES", "finite_json", "json_in_script", "to_html"]
 
 # each imports only from those before it; together they are one script, so no two may use a name for two things
 MODULES = (
@@ -66,8 +66,8 @@ def to_html(explanations: Explanation | Sequence[Explanation], title: str = "Exp
     """One self-contained page for one explanation or several; methods that explain the same thing, in a row, are
     compared."""
     shown = [explanations] if isinstance(explanations, Explanation) else list(explanations)
-    style = page_file("page.css")
-    script = "\n".join(module_without_links(name) for name in MODULES) + START
+    style = page_file_text("page.css")
+    script = "\n".join(script_of_module(name) for name in MODULES) + START
     return PAGE.format(
         title=html.escape(title),
         style=style,
@@ -78,32 +78,32 @@ def to_html(explanations: Explanation | Sequence[Explanation], title: str = "Exp
     )
 
 
-def page_file(name: str) -> str:
+def page_file_text(name: str) -> str:
     return (files("raison") / "page" / name).read_text("utf-8")
 
 
-def module_without_links(name: str) -> str:
+def script_of_module(name: str) -> str:
     """A module of the page as a part of one script."""
-    return LINKS.sub("", page_file(name))
+    return LINKS.sub("", page_file_text(name))
 
 
 def json_in_script(data: object) -> str:
     """JSON that is safe inside a script tag: nothing in it can close the tag or open a comment."""
-    text = json.dumps(finite(data), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(finite_json(data), ensure_ascii=False, allow_nan=False)
     # lone surrogates can't be written as UTF-8; the line separators end lines in old script parsers
-    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", escaped_character, text)
+    return re.sub("[<>&\u2028\u2029\ud800-\udfff]", escape_for_script, text)
 
 
-def escaped_character(match: re.Match[str]) -> str:
+def escape_for_script(match: re.Match[str]) -> str:
     return f"\\u{ord(match.group()):04x}"
 
 
-def finite(value: Any) -> Any:
+def finite_json(value: Any) -> Any:
     """JSON has no NaN and no infinity, which diagnostics may have: they become words."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, Mapping):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: finite_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(item) for item in value]
+        return [finite_json(item) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""What the page needs to draw explanations: the records, what is said about each, and which are drawn together."""
+"""The data of the page: records of explanations as JSON, the words about each, and which groups are drawn together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from raison.core.records import Explanation
-from raison.show.groups import ExplanationGroup, group_explanations
-from raison.show.html.page_words import words_of_explanation, words_of_matrix, words_of_methods
+from raison.show.explanation_groups import ExplanationGroup, group_explanations
+from raison.show.html.explanation_words import words_of_explanation
+from raison.show.html.matrix_words import words_of_matrix
+from raison.show.html.methods_words import words_of_methods
 
 __all__ = ["page_data"]
 
@@ -31,11 +33,11 @@ def page_data(
     return {
         "explanations": records,
         "words": [asdict(words_of_explanation(explanation)) for explanation in explanations],
-        "groups": [json_of_group(group, places) for group in groups],
+        "groups": [json_of_explanation_group(group, places) for group in groups],
     }
 
 
-def json_of_group(group: ExplanationGroup, places: dict[int, int]) -> dict[str, Any]:
+def json_of_explanation_group(group: ExplanationGroup, places: dict[int, int]) -> dict[str, Any]:
     """A group with what is said about its members as a whole."""
     words: dict[str, Any] = {}
     if group.kind == "methods":

@@ -1,4 +1,4 @@
-"""An audit of attention in the terminal."""
+"""An audit of attention in the terminal: the verdict, its reasons, and a table of all numbers."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.audit import AuditReport, audit_rows
-from raison.show.scoreboard import warning_of_few
-from raison.show.wording import clean
+from raison.show.audit_rows import AuditReport, audit_rows
+from raison.show.evaluation_tables import warning_of_few_texts
+from raison.show.text_formats import clean_text
 
-__all__ = ["render_audit"]
+__all__ = ["print_audit"]
 
 
-def render_audit(audit: AuditReport, console: Console) -> None:
+def print_audit(audit: AuditReport, console: Console) -> None:
     """Print the verdict first, then the numbers that carry it."""
     *reasons, verdict = audit.verdict()
-    console.print(Text(clean(verdict), style="bold"))
+    console.print(Text(clean_text(verdict), style="bold"))
     for reason in reasons:
-        console.print(Text(f"  {clean(reason)}"))
+        console.print(Text(f"  {clean_text(reason)}"))
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
-    table.add_column(clean(f"{audit.model} on {audit.data}"))
+    table.add_column(clean_text(f"{audit.model} on {audit.data}"))
     table.add_column("", justify="right")
     table.add_column("")
     for row in audit_rows(audit):
-        table.add_row(clean(row.name), row.value, Text(clean(row.about), style="dim"))
+        table.add_row(clean_text(row.name), row.value, Text(clean_text(row.about), style="dim"))
     console.print()
     console.print(table)
-    for note in [*audit.notes, *warning_of_few(audit.count)]:
-        console.print(Text(clean(note), style="dim"))
+    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
+        console.print(Text(clean_text(note), style="dim"))

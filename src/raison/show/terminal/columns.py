@@ -1,4 +1,4 @@
-"""Tables in the terminal: bare ones, titles that fold, and columns that go below where there is no room beside."""
+"""Tables and columns in the terminal: bare tables, grids of passages, titles that fold, columns side by side."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.spans import Passage
-from raison.show.wording import clean
+from raison.show.text_formats import clean_text
+from raison.show.text_pieces import TextPassage
 
 __all__ = [
     "GAP",
-    "bare_table",
+    "bare_terminal_table",
     "columns_side_by_side",
-    "fold_titles",
-    "folded_title",
-    "passage_grid",
-    "widest",
+    "fold_column_title",
+    "fold_column_titles",
+    "terminal_passage_grid",
+    "widest_line",
 ]
 
 GAP = 2  # cells between columns
 TITLE = 10  # cells of a column's title if it can be folded
 
 
-def bare_table(*titles: str) -> Table:
+def bare_terminal_table(*titles: str) -> Table:
     """A table without lines; the first column holds names, the others hold numbers."""
     table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
     for place, title in enumerate(titles):
@@ -36,7 +36,7 @@ def bare_table(*titles: str) -> Table:
     return table
 
 
-def passage_grid(passages: Sequence[Passage], texts: Sequence[Text]) -> Table:
+def terminal_passage_grid(passages: Sequence[TextPassage], texts: Sequence[Text]) -> Table:
     """The texts of passages below each other; the names stand beside them where there are several."""
     grid = Table.grid(padding=(0, GAP))
     if len(passages) > 1:
@@ -44,28 +44,31 @@ def passage_grid(passages: Sequence[Passage], texts: Sequence[Text]) -> Table:
     grid.add_column(overflow="fold")
     for passage, text in zip(passages, texts, strict=True):
         if len(passages) > 1:
-            grid.add_row(clean(passage.name), text)
+            grid.add_row(clean_text(passage.name), text)
         else:
             grid.add_row(text)
     return grid
 
 
-def widest(lines: Sequence[str]) -> int:
+def widest_line(lines: Sequence[str]) -> int:
     """The cells of the longest line."""
     return max(map(cell_len, lines))
 
 
-def fold_titles(titles: Sequence[str], room: int) -> list[str]:
+def fold_column_titles(titles: Sequence[str], room: int) -> list[str]:
     """Titles of columns, in one line each where there is room for that."""
     needed = sum(map(len, titles)) + GAP * len(titles)
-    return list(titles) if needed <= room else [folded_title(title) for title in titles]
+    if needed <= room:
+        return list(titles)
+    return [fold_column_title(title) for title in titles]
 
 
-def folded_title(title: str) -> str:
+def fold_column_title(title: str) -> str:
     """A long title in lines, broken behind its signs."""
     lines = [""]
     for part in re.findall(r"[^_(,=\s]*[_(,=\s]*", title):
-        if lines[-1] and len(lines[-1] + part.rstrip()) > TITLE:
+        longer = lines[-1] + part.rstrip()
+        if lines[-1] and len(longer) > TITLE:
             lines.append("")
         lines[-1] += part
     return "\n".join(line.strip() for line in lines)

@@ -1,4 +1,4 @@
-"""How a model behaves on parts of its context, in the terminal."""
+"""The compatibility report in the terminal: perplexity of subsets of the context, and sentences on other tests."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from raison.show.compatibility import (
+from raison.show.compatibility_report import (
     CompatibilityReport,
     MarginalisedToken,
     RepeatedAtPosition,
-    size_in_words,
+    subset_size_in_words,
 )
-from raison.show.wording import clean
+from raison.show.text_formats import clean_text
 
-__all__ = ["render_compatibility"]
+__all__ = ["print_compatibility"]
 
 
-def render_compatibility(report: CompatibilityReport, console: Console) -> None:
+def print_compatibility(report: CompatibilityReport, console: Console) -> None:
     """Print the verdict first, then the numbers that carry it."""
-    console.print(Text(clean(report.verdict), style="bold" if report.trusted else "bold yellow"))
+    style = "bold" if report.trusted else "bold yellow"
+    console.print(Text(clean_text(report.verdict), style=style))
     console.print()
-    console.print(table_of_subsets(report))
+    console.print(terminal_subset_table(report))
     if report.repetition:
         console.print()
         console.print(sentence_on_repetition(report.repetition))
@@ -32,16 +33,16 @@ def render_compatibility(report: CompatibilityReport, console: Console) -> None:
         console.print(sentence_on_truth(likeliest))
 
 
-def table_of_subsets(report: CompatibilityReport) -> Table:
+def terminal_subset_table(report: CompatibilityReport) -> Table:
     """Perplexity by the number of kept tokens, and that of frequencies alone."""
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     for name in ("kept tokens", "perplexity", "95 % interval", "places"):
         table.add_column(name, justify="right")
     for subset in report.subsets:
+        size = subset_size_in_words(subset)
+        perplexity = f"{subset.perplexity:,.1f}"
         interval = f"{subset.low:,.1f} … {subset.high:,.1f}"
-        table.add_row(
-            size_in_words(subset), f"{subset.perplexity:,.1f}", interval, str(subset.count)
-        )
+        table.add_row(size, perplexity, interval, str(subset.count))
     table.add_row("none", f"{report.guess:,.1f}", "frequencies alone", "")
     return table
 
@@ -58,8 +59,9 @@ def sentence_on_repetition(repetition: Sequence[RepeatedAtPosition]) -> str:
 
 def sentence_on_truth(tokens: Sequence[MarginalisedToken]) -> str:
     """How far probabilities with a token left out are from the truth."""
-    apart = sum(abs(token.true - token.masked) for token in tokens) / len(tokens)
+    distances = [abs(token.true - token.masked) for token in tokens]
     covered = sum(token.covered for token in tokens) / len(tokens)
+    apart = sum(distances) / len(tokens)
     return (
         f"a token left out against marginalised out: {apart:.3f} apart on average "
         f"({len(tokens)} contexts; {covered:.0%} of the mass summed over)"

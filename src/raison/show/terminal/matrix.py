@@ -1,4 +1,4 @@
-"""The matrix of rationales in the terminal, in blocks of columns that fit its width."""
+"""The matrix of rationales in the terminal: column names, row heads and cells in blocks that fit, and a legend."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from rich.console import RenderableType
 from rich.style import Style
 from rich.text import Text
 
-from raison.show.certificate import chosen_units
-from raison.show.matrix import CHOSEN, GIVEN, INSUFFICIENT, SPARED, Alarm, Matrix, alarms_of
+from raison.show.rationale_matrix import (
+    CHOSEN,
+    GIVEN,
+    INSUFFICIENT,
+    SPARED,
+    MatrixAlarm,
+    RationaleMatrix,
+    matrix_row_alarms,
+)
+from raison.show.rationale_sentences import rationale_units_in_order
 from raison.show.terminal.style import TerminalStyle
-from raison.show.wording import clean, short
+from raison.show.text_formats import clean_text, short_name
 
-__all__ = ["draw"]
+__all__ = ["terminal_matrix"]
 
 CELL = 2  # cells of a column: about as wide as high
 HEAD = 12  # letters of a column's name
@@ -23,54 +31,67 @@ LABEL = 20  # cells of a row's name
 
 
 @dataclass(frozen=True)
-class RowHead:
+class MatrixRowHead:
     """What stands before the cells of a row."""
 
     name: str
-    alarms: tuple[Alarm, ...]
+    alarms: tuple[MatrixAlarm, ...]
     size: str  # of the rationale
 
 
 @dataclass(frozen=True)
-class HeadWidths:
+class MatrixRowHeadWidths:
     """Cells that the names, alarms and sizes of all rows take."""
 
     name: int
     alarms: int
     size: int
 
+    @classmethod
+    def of(cls, heads: Sequence[MatrixRowHead]) -> MatrixRowHeadWidths:
+        """The widths in which all heads fit."""
+        return cls(
+            name=max(cell_len(head.name) for head in heads),
+            alarms=max(len(head.alarms) for head in heads),
+            size=max(len(head.size) for head in heads),
+        )
+
     @property
     def total(self) -> int:
-        return self.name + self.alarms + self.size + 3  # spaces between them
+        """All of them, with the spaces between them."""
+        return self.name + self.alarms + self.size + 3
 
 
-def draw(matrix: Matrix, look: TerminalStyle, width: int) -> Iterator[RenderableType]:
+def terminal_matrix(
+    matrix: RationaleMatrix, style: TerminalStyle, width: int
+) -> Iterator[RenderableType]:
     """The matrix in blocks of columns that fit `width`, and a legend."""
     longest = min(LABEL, max(8, width // 4))
+    dots = style.either("…", "~")
     heads = []
     for explanation in matrix.rows:
-        name = short(explanation.target.text, longest, look.either("…", "~"))
-        heads.append(
-            RowHead(name, tuple(alarms_of(explanation)), str(len(chosen_units(explanation))))
+        head = MatrixRowHead(
+            name=short_name(explanation.target.text, longest, dots),
+            alarms=tuple(matrix_row_alarms(explanation)),
+            size=str(len(rationale_units_in_order(explanation))),
         )
-    widths = HeadWidths(
-        name=max(cell_len(head.name) for head in heads),
-        alarms=max(len(head.alarms) for head in heads),
-        size=max(len(head.size) for head in heads),
-    )
-    for block in blocks_of_columns(matrix, max(1, (width - widths.total) // CELL)):
-        yield from column_names(matrix, block, look, widths.total)
+        heads.append(head)
+    widths = MatrixRowHeadWidths.of(heads)
+
+    columns_in_block = max(1, (width - widths.total) // CELL)
+    for block in matrix_column_blocks(matrix, columns_in_block):
+        yield from terminal_matrix_column_names(matrix, block, style, widths.total)
+        is_first_block = block[0] == 0
         for row, head in enumerate(heads):
-            is_first_block = block[0] == 0
-            if (
-                is_first_block or matrix.cells[row, block].any()
-            ):  # else nothing in this block is visible to it
-                yield row_head(head, look, widths).append_text(row_cells(matrix, row, block, look))
+            is_visible_here = bool(matrix.cells[row, block].any())
+            if is_first_block or is_visible_here:
+                line = terminal_matrix_row_head(head, style, widths)
+                yield line.append_text(terminal_matrix_row_cells(matrix, row, block, style))
         yield Text(" ")
-    yield legend(matrix, look)
+    yield terminal_matrix_legend(matrix, style)
 
 
-def blocks_of_columns(matrix: Matrix, room: int) -> Iterator[list[int]]:
+def matrix_column_blocks(matrix: RationaleMatrix, room: int) -> Iterator[list[int]]:
     """Columns that stand side by side in `room` columns; a new segment takes the room of one more."""
     block: list[int] = []
     used = 0
@@ -85,7 +106,7 @@ def blocks_of_columns(matrix: Matrix, room: int) -> Iterator[list[int]]:
         yield block
 
 
-def has_gap(matrix: Matrix, block: Sequence[int], column: int) -> bool:
+def has_gap_before_column(matrix: RationaleMatrix, block: Sequence[int], column: int) -> bool:
     """Whether a line stands before a column, since another text begins there."""
     return column != block[0] and matrix.begins_segment(column)
 
@@ -93,83 +114,98 @@ def has_gap(matrix: Matrix, block: Sequence[int], column: int) -> bool:
 # -- names of columns ------------------------------------------------------------------------------------------
 
 
-def column_names(
-    matrix: Matrix, block: Sequence[int], look: TerminalStyle, left: int
+def terminal_matrix_column_names(
+    matrix: RationaleMatrix, block: Sequence[int], style: TerminalStyle, left: int
 ) -> Iterator[Text]:
     """The names of columns written downwards, ending just above their columns."""
-    names = [letters_of(matrix.columns[column].name, look) for column in block]
+    names = [letters_of_column_name(matrix.columns[column].name, style) for column in block]
     height = max(len(letters) for letters in names)
     for line in range(height):
         text = Text(" " * left, no_wrap=True, overflow="crop")
         for column, letters in zip(block, names, strict=True):
             place = line - (height - len(letters))
-            letter = letters[place] if place >= 0 else " "
-            text.append("  " if has_gap(matrix, block, column) else "")
+            letter = " "
+            if place >= 0:
+                letter = letters[place]
+            if has_gap_before_column(matrix, block, column):
+                text.append("  ")
             text.append(letter + " " * (CELL - cell_len(letter)))
         yield text
 
 
-def letters_of(name: str, look: TerminalStyle) -> list[str]:
+def letters_of_column_name(name: str, style: TerminalStyle) -> list[str]:
     """The letters of a name, each with its accents; a long name is cut."""
     letters: list[str] = []
-    for char in " ".join(clean(name).split()):
+    for char in " ".join(clean_text(name).split()):
         if letters and cell_len(char) == 0:
             letters[-1] += char
         else:
             letters.append(char)
     if len(letters) > HEAD:
-        return [*letters[: HEAD - 1], look.either("⋮", ":")]
+        return [*letters[: HEAD - 1], style.either("⋮", ":")]
     return letters
 
 
 # -- rows ------------------------------------------------------------------------------------------------------
 
 
-def row_head(head: RowHead, look: TerminalStyle, widths: HeadWidths) -> Text:
+def terminal_matrix_row_head(
+    head: MatrixRowHead, style: TerminalStyle, widths: MatrixRowHeadWidths
+) -> Text:
     """The name of a row, its alarms and the size of its rationale."""
-    signs = "".join(sign_of(alarm, look) for alarm in head.alarms)
+    name_style: Style | str = "bold"
+    if INSUFFICIENT in head.alarms:
+        name_style = style.warning
+    signs = "".join(sign_of_matrix_alarm(alarm, style) for alarm in head.alarms)
+    blanks = widths.name - cell_len(head.name) + 1
+
     text = Text(no_wrap=True, overflow="crop")
-    text.append(clean(head.name), look.warning if INSUFFICIENT in head.alarms else "bold")
-    text.append(" " * (widths.name - cell_len(head.name) + 1))
-    text.append(signs.ljust(widths.alarms), look.warning)
+    text.append(clean_text(head.name), name_style)
+    text.append(" " * blanks)
+    text.append(signs.ljust(widths.alarms), style.warning)
     text.append(f" {head.size.rjust(widths.size)} ", "dim")
     return text
 
 
-def row_cells(matrix: Matrix, row: int, block: Sequence[int], look: TerminalStyle) -> Text:
+def terminal_matrix_row_cells(
+    matrix: RationaleMatrix, row: int, block: Sequence[int], style: TerminalStyle
+) -> Text:
     """The cells of a row, with a line where another text begins."""
     text = Text(no_wrap=True, overflow="crop")
     for column in block:
-        text.append(look.either("│ ", "| ") if has_gap(matrix, block, column) else "", "dim")
-        text.append(*styled_cell(int(matrix.cells[row, column]), look))
+        if has_gap_before_column(matrix, block, column):
+            text.append(style.either("│ ", "| "), "dim")
+        text.append(*terminal_matrix_cell(int(matrix.cells[row, column]), style))
     return text
 
 
-def styled_cell(state: int, look: TerminalStyle) -> tuple[str, Style]:
+def terminal_matrix_cell(state: int, style: TerminalStyle) -> tuple[str, Style]:
     """One cell of the matrix, and its style."""
     if state == CHOSEN:
-        return look.either("██", "# "), Style(
-            color=look.kept.bgcolor
-        ) if look.coloured else Style.null()
+        return style.either("██", "# "), style.in_colour(Style(color=style.kept.bgcolor))
     if state == GIVEN:
-        return look.either("░░", "o "), Style(color=look.given.color if look.coloured else None)
+        return style.either("░░", "o "), style.in_colour(Style(color=style.given.color))
     if state == SPARED:
-        return look.either("· ", ". "), Style(dim=True)
+        return style.either("· ", ". "), Style(dim=True)
     return "  ", Style.null()
 
 
-def sign_of(alarm: Alarm, look: TerminalStyle) -> str:
-    return alarm.ascii_sign if look.ascii else alarm.sign
+def sign_of_matrix_alarm(alarm: MatrixAlarm, style: TerminalStyle) -> str:
+    """The sign of an alarm that the stream can carry."""
+    return style.either(alarm.sign, alarm.ascii_sign)
 
 
-def legend(matrix: Matrix, look: TerminalStyle) -> Text:
+def terminal_matrix_legend(matrix: RationaleMatrix, style: TerminalStyle) -> Text:
     """What the signs mean, only those that occur."""
     text = Text(overflow="fold")
     for state, meaning in matrix.meanings().items():
-        sign, style = styled_cell(state, look)
-        text.append("   " if text else "").append(sign.strip(), style).append(f" {meaning}", "dim")
+        if text:
+            text.append("   ")
+        sign, sign_style = terminal_matrix_cell(state, style)
+        text.append(sign.strip(), sign_style)
+        text.append(f" {meaning}", "dim")
     for alarm in matrix.alarms():
-        text.append("   ").append(sign_of(alarm, look), look.warning).append(
-            f" {alarm.meaning}", "dim"
-        )
+        text.append("   ")
+        text.append(sign_of_matrix_alarm(alarm, style), style.warning)
+        text.append(f" {alarm.meaning}", "dim")
     return text

@@ -1,4 +1,4 @@
-"""The path of a search in the terminal: a row for each step, with as many columns as there is room for."""
+"""The search path in the terminal: a row for each step, with as many columns as there is room for."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show.search_path import Step, excerpt, measure, path, runners_up
+from raison.show.search_path_steps import (
+    PathStep,
+    path_excerpt,
+    path_measure,
+    path_runners_up_title,
+    search_path,
+)
 from raison.show.terminal.columns import GAP
 from raison.show.terminal.style import TerminalStyle
-from raison.show.wording import plural
+from raison.show.text_formats import count_with_noun
 
-__all__ = ["search_path_table"]
+__all__ = ["terminal_search_path"]
 
 LONGEST_BAR, SHORTER_BAR = 12, 8  # cells: in wide terminals, and in others
 WIDE = 90  # cells of a terminal from which bars are long
@@ -27,7 +33,7 @@ MOST_RUNNERS_UP = 2  # named in a step
 
 
 @dataclass(frozen=True)
-class ColumnWidths:
+class PathColumnWidths:
     """Cells of each column, 0 where it is left out: settled here, since bars that a table shortens would tell lies."""
 
     change: int
@@ -47,64 +53,66 @@ class ColumnWidths:
         tick: int,
         has_bars: bool,
         has_runners_up: bool,
-    ) -> ColumnWidths:
+    ) -> PathColumnWidths:
         """What has room in `width` cells: first the change, then step and size, bars, and who was not chosen."""
         longest = max(map(cell_len, changes))
         least = min(longest, SHORT)
         room = width - figure - tick - 2 * GAP - SPARE
-        counts = 2 * (COUNT + GAP)
-        has_counts = room >= least + counts
-        if has_counts:
-            room -= counts
 
-        bar = LONGEST_BAR if width >= WIDE else SHORTER_BAR
-        has_bars = has_bars and room >= least + bar + GAP
-        if has_bars:
-            room -= bar + GAP
+        count = 0
+        if room >= least + 2 * (COUNT + GAP):
+            count = COUNT
+            room -= 2 * (COUNT + GAP)
+
+        bar = 0
+        longest_bar = LONGEST_BAR if width >= WIDE else SHORTER_BAR
+        if has_bars and room >= least + longest_bar + GAP:
+            bar = longest_bar
+            room -= longest_bar + GAP
 
         change = max(4, min(longest, LONG, room))
         runners_up = room - change - GAP
+        if not has_runners_up or runners_up < SHORT:
+            runners_up = 0
         return cls(
-            change=change,
-            count=COUNT if has_counts else 0,
-            figure=figure,
-            bar=bar if has_bars else 0,
-            tick=tick,
-            runners_up=runners_up if has_runners_up and runners_up >= SHORT else 0,
+            change=change, count=count, figure=figure, bar=bar, tick=tick, runners_up=runners_up
         )
 
 
-def search_path_table(explanation: Explanation, style: TerminalStyle, width: int) -> Table | None:
+def terminal_search_path(
+    explanation: Explanation, style: TerminalStyle, width: int
+) -> Table | None:
     """The path of the search; None where no steps were recorded."""
-    all_steps = path(explanation, style.dots)
+    all_steps = search_path(explanation, style.dots)
     if not all_steps:
         return None
-    rows = excerpt(all_steps)
-    changes = [change_of(row, style) for row in rows]
-    title = measure(explanation)
-    columns = ColumnWidths.within(
+    rows = path_excerpt(all_steps)
+    changes = [change_of_path_row(row, style) for row in rows]
+    title = path_measure(explanation)
+    columns = PathColumnWidths.within(
         width,
         changes=changes,
         figure=max(len(title), *(len(step.figure) for step in all_steps)),
-        tick=len(tick(style)),
+        tick=len(path_tick(style)),
         has_bars=any(step.weight is not None for step in all_steps),
         has_runners_up=any(step.rivals for step in all_steps),
     )
 
-    table = table_with_columns(columns, title, runners_up(explanation))
+    table = empty_path_table(columns, title, path_runners_up_title(explanation))
     for row, change in zip(rows, changes, strict=True):
-        shown = cut_to_cells(change, columns.change, style)
-        if isinstance(row, int):  # so many steps are left out
-            table.add_row(*([""] if columns.count else []), shown, style="dim")
+        shown = cut_text_to_cells(change, columns.change, style)
+        if not isinstance(row, int):
+            is_whole_context = row.number is None
+            cells = cells_of_path_step(row, shown, columns, style)
+            table.add_row(*cells, style="dim" if is_whole_context else "")
+        elif columns.count:  # so many steps are left out
+            table.add_row("", shown, style="dim")
         else:
-            whole_context = row.number is None
-            table.add_row(
-                *cells_of_step(row, shown, columns, style), style="dim" if whole_context else ""
-            )
+            table.add_row(shown, style="dim")
     return table
 
 
-def table_with_columns(columns: ColumnWidths, title: str, title_of_runners_up: str) -> Table:
+def empty_path_table(columns: PathColumnWidths, title: str, title_of_runners_up: str) -> Table:
     table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
     if columns.count:
         table.add_column("step", justify="right", style="dim", width=columns.count)
@@ -120,8 +128,8 @@ def table_with_columns(columns: ColumnWidths, title: str, title_of_runners_up: s
     return table
 
 
-def cells_of_step(
-    step: Step, change: Text, columns: ColumnWidths, style: TerminalStyle
+def cells_of_path_step(
+    step: PathStep, change: Text, columns: PathColumnWidths, style: TerminalStyle
 ) -> list[RenderableType]:
     """One row: only the columns that have room."""
     cells: list[RenderableType] = [change, step.figure]
@@ -130,25 +138,26 @@ def cells_of_step(
         cells = [number, change, str(step.size), step.figure]
     if columns.bar:
         cells.append("" if step.weight is None else style.bar(step.weight, columns.bar))
-    cells.append(Text(tick(style) if step.enough else "", "bold"))
+    tick = path_tick(style) if step.enough else ""
+    cells.append(Text(tick, "bold"))
     if columns.runners_up:
-        names = runners_up_within(step, columns.runners_up)
-        cells.append(cut_to_cells(names, columns.runners_up, style))
+        names = runners_up_within_width(step, columns.runners_up)
+        cells.append(cut_text_to_cells(names, columns.runners_up, style))
     return cells
 
 
-def change_of(row: Step | int, style: TerminalStyle) -> str:
+def change_of_path_row(row: PathStep | int, style: TerminalStyle) -> str:
     """What a step changed, or how many steps are left out."""
     if isinstance(row, int):
-        return f"{style.either('⋮', ':')} {plural(row, 'step')} more"
+        return f"{style.either('⋮', ':')} {count_with_noun(row, 'step')} more"
     return row.change(style.minus)
 
 
-def tick(style: TerminalStyle) -> str:
+def path_tick(style: TerminalStyle) -> str:
     return style.either("✓", "yes")
 
 
-def runners_up_within(step: Step, width: int) -> str:
+def runners_up_within_width(step: PathStep, width: int) -> str:
     """As many runners-up of a step as `width` cells hold, at least one."""
     names = [f"{name} {figure}" for name, figure in step.rivals[:MOST_RUNNERS_UP]]
     while len(names) > 1 and cell_len(", ".join(names)) > width:
@@ -156,7 +165,7 @@ def runners_up_within(step: Step, width: int) -> str:
     return ", ".join(names)
 
 
-def cut_to_cells(line: str, width: int, style: TerminalStyle) -> Text:
+def cut_text_to_cells(line: str, width: int, style: TerminalStyle) -> Text:
     """A line cut to a width in terminal cells, with dots that the stream can carry."""
     text = Text(line)
     if text.cell_len > width:

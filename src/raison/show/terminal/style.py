@@ -1,4 +1,4 @@
-"""How pieces look in a terminal: colours where there are colours, signs where there are none."""
+"""The style of a terminal: signs, tints, bars and flowing text; colours where there are colours, else signs."""
 
 from __future__ import annotations
 
@@ -12,33 +12,55 @@ from rich.style import Style
 from rich.text import Text
 
 from raison.core.records import Explanation
-from raison.show import scale
-from raison.show.difference import Difference
-from raison.show.spans import Passage, Piece, selected, selection
-from raison.show.wording import clean
+from raison.show.colour_scale import (
+    DIFFERENCE_HUES,
+    FOR_TARGET,
+    PAPER_COLOURS,
+    RGB,
+    SCORE_HUES,
+    SILENT_WEIGHT,
+    HuePair,
+    background_colour,
+    has_negative_scores,
+    hexadecimal_colour,
+    ink_colour,
+    relative_weights,
+)
+from raison.show.method_difference import MethodDifference
+from raison.show.text_formats import clean_text
+from raison.show.text_pieces import (
+    TextPassage,
+    TextPiece,
+    is_selected_piece,
+    is_unproved_selection,
+    strongest_weight_of_piece,
+)
 
-__all__ = ["TerminalStyle", "screen"]
+__all__ = ["TerminalStyle", "terminal_console"]
 
-USUAL, NARROWEST = (
-    80,
-    20,
-)  # cells of a line: where nobody says how many there are, and that anything needs
+# cells of a line
+USUAL = 80  # where nobody says how many there are
+NARROWEST = 20  # that anything needs
 EIGHTHS = " ▏▎▍▌▋▊▉"
-GREY: scale.RGB = (128, 128, 128)
+GREY: RGB = (128, 128, 128)
 DIM, BOLD, PLAIN = Style(dim=True), Style(bold=True), Style.null()
 KEPT = Style(
-    color=scale.hexadecimal(scale.ink(scale.FOR)), bgcolor=scale.hexadecimal(scale.FOR), bold=True
+    color=hexadecimal_colour(ink_colour(FOR_TARGET)),
+    bgcolor=hexadecimal_colour(FOR_TARGET),
+    bold=True,
 )
 FAINT = 0.35  # on an unknown paper weights below colour the letters, weights above the background
 
 StyledText = tuple[str, Style]
 
 
-def screen(highlight: bool = True) -> Console:
+def terminal_console(highlight: bool = True) -> Console:
     """The terminal, in which there is room for something whatever COLUMNS says (cron and some editors set it to 0)."""
     console = Console(highlight=highlight)
-    if console.width < NARROWEST:
-        console.width = NARROWEST if console.width > 0 else USUAL
+    if console.width <= 0:
+        console.width = USUAL
+    elif console.width < NARROWEST:
+        console.width = NARROWEST
     return console
 
 
@@ -57,7 +79,7 @@ class TerminalStyle:
         many_colours = console.color_system in ("256", "truecolor")
         return cls(
             coloured=many_colours and not console.no_color,
-            paper=paper or paper_of(os.environ.get("COLORFGBG", "")),
+            paper=paper or paper_of_terminal(os.environ.get("COLORFGBG", "")),
             ascii=console.options.ascii_only,
         )
 
@@ -99,184 +121,202 @@ class TerminalStyle:
     @property
     def given(self) -> Style:
         """Quieter than `kept`, on any paper: what is read anyway."""
-        hue = scale.hexadecimal(mixed_colour(scale.FOR, GREY))
+        hue = hexadecimal_colour(mix_colours(FOR_TARGET, GREY))
         return self.in_colour(Style(color=hue, underline=True))
 
     @property
     def warning(self) -> Style:
         return self.in_colour(Style(color="yellow", bold=True), BOLD)
 
-    def tint(self, weight: float, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES) -> Style:
+    def tint(self, weight: float, hues: HuePair = SCORE_HUES) -> Style:
         """The style of a weight; stronger is always more striking, on dark and on light paper."""
         if not self.coloured:
             return PLAIN
-        if self.paper is None and scale.SILENT <= abs(weight) < FAINT:
-            return Style(color=scale.hexadecimal(mixed_colour(hue_of(weight, hues), GREY)))
-        paper = scale.PAPERS[self.paper] if self.paper else GREY
-        colour = scale.background(weight, paper, hues)
+        if self.paper is None and SILENT_WEIGHT <= abs(weight) < FAINT:
+            letters = mix_colours(hue_of_weight(weight, hues), GREY)
+            return Style(color=hexadecimal_colour(letters))
+        paper = GREY
+        if self.paper:
+            paper = PAPER_COLOURS[self.paper]
+        colour = background_colour(weight, paper, hues)
         if colour is None:
             return PLAIN
-        return Style(color=scale.hexadecimal(scale.ink(colour)), bgcolor=scale.hexadecimal(colour))
+        ink = ink_colour(colour)
+        return Style(
+            color=hexadecimal_colour(ink),
+            bgcolor=hexadecimal_colour(colour),
+        )
 
-    def bar(
-        self, weight: float, width: int, hues: tuple[scale.RGB, scale.RGB] = scale.SCORES
-    ) -> Text:
+    def bar(self, weight: float, width: int, hues: HuePair = SCORE_HUES) -> Text:
         """A bar of block characters, `width` cells for a weight of 1, never empty for a weight above 0."""
-        eighths = max(1, round(abs(weight) * width * 8)) if weight else 0
+        eighths = 0
+        if weight:
+            eighths = max(1, round(abs(weight) * width * 8))
         full, rest = divmod(eighths, 8)
         blocks = "█" * full + EIGHTHS[rest].strip()
         if self.ascii:
             blocks = "#" * (full + (rest > 0))
-        return Text(blocks, self.in_colour(Style(color=scale.hexadecimal(hue_of(weight, hues)))))
+        hue = hue_of_weight(weight, hues)
+        return Text(blocks, self.in_colour(Style(color=hexadecimal_colour(hue))))
 
     # -- flowing text -------------------------------------------------------------------------------------
 
     def scored_text(
-        self, passage: Passage, explanation: Explanation, marked: frozenset[int]
+        self, passage: TextPassage, explanation: Explanation, marked: frozenset[int]
     ) -> Text:
         """The flowing text in tints; without colours the `marked` units carry their sign. A selection has no tints."""
-        weights = scale.weights(explanation.scores)
-        if selection(explanation):
+        weights = relative_weights(explanation.scores)
+        if is_unproved_selection(explanation):
             weights = np.zeros(len(explanation.units))
 
-        def tinted(piece: Piece) -> StyledText:
+        def tinted(piece: TextPiece) -> StyledText:
             shown, style = self.piece_without_score(piece, explanation)
             if not piece.units:
                 return shown, style
             if not self.coloured:
-                return with_sign_of_score(shown, piece, explanation, marked), style
-            return shown, on_tint(self.tint(strongest_weight(piece, weights)), style)
+                return piece_with_score_sign(shown, piece, explanation, marked), style
+            return shown, style_on_tint(self.tint(strongest_weight_of_piece(piece, weights)), style)
 
         return self.join_pieces(passage.pieces, tinted)
 
     def difference_text(
-        self, passage: Passage, difference: Difference, marked: frozenset[int]
+        self, passage: TextPassage, difference: MethodDifference, marked: frozenset[int]
     ) -> Text:
         """The flowing text in green, underlined, where the first method gives more, and in red where the second does;
         without colours the `marked` units carry a sign."""
         weights = difference.weights
 
-        def tinted(piece: Piece) -> StyledText:
+        def tinted(piece: TextPiece) -> StyledText:
             shown, style = self.piece_without_score(piece)
             if not piece.units:
                 return shown, style
-            weight = strongest_weight(piece, weights)
+            weight = strongest_weight_of_piece(piece, weights)
             if not self.coloured:
                 if marked.intersection(piece.units):
-                    shown = surround(shown, left=f"[{sign_of(weight)}", right="]")
+                    shown = surround_with_signs(shown, left=f"[{sign_of_weight(weight)}", right="]")
                 return shown, style
-            tint = self.tint(weight, scale.DIFFERENCES)
-            style = on_tint(tint, style)
+            tint = self.tint(weight, DIFFERENCE_HUES)
+            style = style_on_tint(tint, style)
             if tint and weight > 0:
                 style += Style(underline=True)
             return shown, style
 
         return self.join_pieces(passage.pieces, tinted)
 
-    def rationale_text(self, pieces: Sequence[Piece], explanation: Explanation) -> Text:
+    def rationale_text(self, pieces: Sequence[TextPiece], explanation: Explanation) -> Text:
         """The flowing text with the rationale filled, or between stars, and what is kept anyway underlined."""
 
-        def filled(piece: Piece) -> StyledText:
+        def filled(piece: TextPiece) -> StyledText:
             shown, style = self.piece_without_score(piece, explanation)
             sign, colours = "", style
-            if selected(piece, explanation):
+            if is_selected_piece(piece, explanation):
                 sign, colours = "*", self.kept
             elif piece.kind == "given":
                 sign, colours = "_", self.given
             if self.coloured:
                 return shown, colours
-            return surround(shown, left=sign, right=sign), style
+            return surround_with_signs(shown, left=sign, right=sign), style
 
         return self.join_pieces(pieces, filled)
 
     def join_pieces(
-        self, pieces: Sequence[Piece], style_piece: Callable[[Piece], StyledText]
+        self, pieces: Sequence[TextPiece], style_piece: Callable[[TextPiece], StyledText]
     ) -> Text:
         """Pieces behind each other; an outcome stands in quotes behind an arrow."""
         text = Text(overflow="fold")
         in_outcome = False
         for piece in pieces:
-            if piece.kind == "outcome" and not in_outcome:
-                text.append(f" {self.arrow} ", DIM).append('"', BOLD)
-            elif in_outcome and piece.kind != "outcome":
+            is_outcome = piece.kind == "outcome"
+            if is_outcome and not in_outcome:
+                text.append(f" {self.arrow} ", DIM)
                 text.append('"', BOLD)
-            in_outcome = piece.kind == "outcome"
+            elif in_outcome and not is_outcome:
+                text.append('"', BOLD)
+            in_outcome = is_outcome
 
             shown, style = style_piece(piece)
             if piece.kind == "special":  # stands apart from the words around it
-                needs_space = bool(text) and not text.plain[-1].isspace()
-                text.append(" " if needs_space else "").append(shown, style).append(" ")
+                if text and not text.plain[-1].isspace():
+                    text.append(" ")
+                text.append(shown, style)
+                text.append(" ")
             else:
                 text.append(shown, style)
-        return text.append('"', BOLD) if in_outcome else text
+        if in_outcome:
+            text.append('"', BOLD)
+        return text
 
     def piece_without_score(
-        self, piece: Piece, explanation: Explanation | None = None
+        self, piece: TextPiece, explanation: Explanation | None = None
     ) -> StyledText:
         """Characters and style from what a piece is, and whether the explanation selects it, apart from its score."""
-        shown = clean(piece.text)
+        shown = clean_text(piece.text)
         if piece.kind in ("unseen", "unread"):
             if not self.coloured:
-                shown = surround(shown, left="{", right="}")
+                shown = surround_with_signs(shown, left="{", right="}")
             return shown, DIM
         if piece.kind == "target":
-            shown = surround(shown, left=self.either("‹", "<"), right=self.either("›", ">"))
-        if explanation is not None and selected(piece, explanation):
+            shown = surround_with_signs(
+                shown, left=self.either("‹", "<"), right=self.either("›", ">")
+            )
+        if explanation is not None and is_selected_piece(piece, explanation):
             return shown, Style(bold=True, underline=True)
         return shown, {"special": DIM, "outcome": BOLD}.get(piece.kind, PLAIN)
 
 
-def on_tint(tint: Style, style: Style) -> Style:
+def style_on_tint(tint: Style, style: Style) -> Style:
     """The style of a piece on the tint of its score; dim letters would be lost there."""
-    return tint if tint and style == DIM else tint + style
+    if tint and style == DIM:
+        return tint
+    return tint + style
 
 
-def strongest_weight(piece: Piece, weights: np.ndarray) -> float:
-    """The weight of the strongest unit of a piece."""
-    of_units = [float(weights[unit]) for unit in piece.units]
-    return max(of_units, key=abs)
-
-
-def with_sign_of_score(
-    shown: str, piece: Piece, explanation: Explanation, marked: frozenset[int]
+def piece_with_score_sign(
+    shown: str, piece: TextPiece, explanation: Explanation, marked: frozenset[int]
 ) -> str:
     """`*great*` for a selected unit; `[+great]` or `[-dull]` for a strong one, `[great]` where no score is negative."""
-    if selected(piece, explanation):
-        return surround(shown, left="*", right="*")
+    if is_selected_piece(piece, explanation):
+        return surround_with_signs(shown, left="*", right="*")
     strong = [unit for unit in piece.units if unit in marked]
     if explanation.selected is not None or not strong:
         return shown
     sign = ""
-    if scale.has_negative(explanation.scores):
-        sign = sign_of(explanation.scores[strong[0]])
-    return surround(shown, left=f"[{sign}", right="]")
+    if has_negative_scores(explanation.scores):
+        sign = sign_of_weight(explanation.scores[strong[0]])
+    return surround_with_signs(shown, left=f"[{sign}", right="]")
 
 
-def sign_of(number: float) -> str:
+def sign_of_weight(number: float) -> str:
+    """`+` above 0, `-` below."""
     return "+" if number > 0 else "-"
 
 
-def surround(shown: str, *, left: str, right: str) -> str:
+def surround_with_signs(shown: str, *, left: str, right: str) -> str:
     """The characters with signs around them; white space stays outside."""
     core = shown.strip()
-    return shown.replace(core, left + core + right, 1) if core else shown
+    if not core:
+        return shown
+    return shown.replace(core, left + core + right, 1)
 
 
-def hue_of(weight: float, hues: tuple[scale.RGB, scale.RGB]) -> scale.RGB:
+def hue_of_weight(weight: float, hues: HuePair) -> RGB:
+    """The hue of a weight by its sign."""
     above, below = hues
     return above if weight > 0 else below
 
 
-def mixed_colour(one: scale.RGB, other: scale.RGB) -> scale.RGB:
+def mix_colours(one: RGB, other: RGB) -> RGB:
     """Three parts of one colour and one of another: letters of middle brightness read on any paper."""
     red, green, blue = ((3 * a + b) // 4 for a, b in zip(one, other, strict=True))
     return red, green, blue
 
 
-def paper_of(setting: str) -> str | None:
+def paper_of_terminal(setting: str) -> str | None:
     """Dark or light, from what some terminals put into COLORFGBG ("15;0": white on black)."""
-    last = setting.rpartition(";")[2]
+    _, _, last = setting.rpartition(";")
     if not last.isdigit():
         return None
-    is_light = int(last) == 7 or 9 <= int(last) <= 15
-    return "light" if is_light else "dark"
+    number = int(last)
+    if number == 7 or 9 <= number <= 15:
+        return "light"
+    return "dark"

@@ -8,27 +8,27 @@ from functools import partial
 
 from raison.core import progress
 from raison.core.records import Example
-from raison.studies.audit.adversary import Adversary, train_adversary
-from raison.studies.audit.agreement import Agreement, agreement_with_importance
+from raison.studies.audit.adversarial_attention import spread_of_largest_divergences
+from raison.studies.audit.attention_agreement import Agreement, agreement_with_importance
+from raison.studies.audit.audit_numbers import Spread
+from raison.studies.audit.audit_report import Audit
+from raison.studies.audit.audit_settings import AuditSettings
+from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
 from raison.studies.audit.entropies import Entropies, normalised_entropies
-from raison.studies.audit.information import WordInformation, information_about_words
-from raison.studies.audit.instance import spread_of_largest_divergences
+from raison.studies.audit.information_about_words import WordInformation, information_about_words
 from raison.studies.audit.replaced_attention import (
     ReplacedAttention,
     scores_with_replaced_attention,
 )
-from raison.studies.audit.report import Audit
 from raison.studies.audit.result_cache import ResultCache
-from raison.studies.audit.settings import AuditSettings
-from raison.studies.audit.spread import Spread
-from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
+from raison.studies.audit.trained_adversary import Adversary, train_adversary
 from raison.studies.audit.word_by_word import (
     ShownText,
     probability_from_words,
     show_given_texts,
     show_texts,
 )
-from raison.training.class_data import lines_of
+from raison.training.labelled_lines import read_labelled_lines
 
 __all__ = ["with_adversaries", "with_tests_of_any_attention", "with_tests_of_one_attention"]
 
@@ -42,7 +42,8 @@ def with_tests_of_any_attention(
 ) -> Audit:
     """The report with what is defined for every classifier with attention."""
     informative = every if isinstance(every, AttentiveTexts) else deeply
-    model, seed = every.model, settings.seed
+    model = every.model
+    seed = settings.seed
     return replace(
         report,
         agreement=cache.get("agreement", Agreement, lambda: agreement_with_importance(deeply)),
@@ -94,7 +95,7 @@ def with_adversaries(
     if not plan:
         return report
     model = every.model
-    lines = lines_of(
+    lines = read_labelled_lines(
         {"train": list(train_texts), "test": list(every.examples)},
         model.tokenizer,
         model.labels,
@@ -103,7 +104,8 @@ def with_adversaries(
 
     trained = []
     for number, (kind, lam) in enumerate(plan):
-        progress.report(number, len(plan), f"adversary: {kind}, λ = {lam:g}")
+        what = f"adversary: {kind}, λ = {lam:g}"
+        progress.report(number, len(plan), what)
         name = f"adversary-{kind}-{lam:g}"
         train = partial(
             train_adversary,

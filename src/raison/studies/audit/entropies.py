@@ -14,10 +14,9 @@ from raison.metrics.attention import normalised_entropy
 from raison.models.float64 import COARSE
 from raison.models.load import load
 from raison.models.protocol import InspectableModel
-from raison.studies.audit.importance import influence
-from raison.studies.audit.json_numbers import AuditRecord
-from raison.studies.audit.spread import Spread
-from raison.studies.audit.texts import AttentiveTexts, AuditedTexts
+from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
+from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
+from raison.studies.audit.state_importance import influence_on_states
 
 __all__ = ["Entropies", "normalised_entropies", "texts_for_facets"]
 
@@ -48,7 +47,7 @@ class Entropies(AuditRecord):
             "influence, by facet": self.influence_by_facet,
             "influence, same texts": self.influence_same_texts,
         }
-        return {title: spread for title, spread in named.items() if spread is not None}
+        return measured_only(named)
 
 
 def normalised_entropies(texts: AuditedTexts) -> Entropies:
@@ -57,18 +56,20 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     gradients = entropies_of_rows(texts.gradients)
     removals = entropies_of_rows(texts.removals)
 
-    model = in_float64(texts.model)
+    model = model_in_float64(texts.model)
     influences = []
     for number, encoding in enumerate(texts.encodings):
-        influences.append(mean_entropy(influence(model, encoding)))
+        influences.append(mean_entropy(influence_on_states(model, encoding)))
         progress.report(number + 1, len(texts), "influence of words on hidden states")
 
     faceted: list[int] = []
     if isinstance(texts, AttentiveTexts):
         faceted = texts_for_facets([len(encoding) for encoding in texts.encodings])
-    by_facet = [
-        mean_entropy(influence(model, texts.encodings[number], facets=True)) for number in faceted
-    ]
+    by_facet = []
+    for number in faceted:
+        by_facet.append(
+            mean_entropy(influence_on_states(model, texts.encodings[number], facets=True))
+        )
     same_texts = [influences[number] for number in faceted]
     return Entropies(
         attention=Spread.of(attention, texts.seed),
@@ -80,7 +81,7 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     )
 
 
-def in_float64(model: InspectableModel) -> InspectableModel:
+def model_in_float64(model: InspectableModel) -> InspectableModel:
     """A copy in double precision: behind a LayerNorm hidden states are nearly of one size, and what moves them is lost
     in float32."""
     hf = copy.deepcopy(model.hf)
@@ -95,10 +96,10 @@ def in_float64(model: InspectableModel) -> InspectableModel:
 
 
 def entropies_of_rows(rows: Sequence[np.ndarray]) -> list[float]:
-    return [entropy_of(row) for row in rows]
+    return [entropy_of_row(row) for row in rows]
 
 
-def entropy_of(row: np.ndarray) -> float:
+def entropy_of_row(row: np.ndarray) -> float:
     """NaN where there is none: one word, or no importance at all."""
     if len(row) < 2 or not row.any():
         return float("nan")
@@ -107,14 +108,21 @@ def entropy_of(row: np.ndarray) -> float:
 
 def mean_entropy(rows: np.ndarray) -> float:
     """The mean over hidden states, of those that have an entropy."""
-    values = np.array([entropy_of(row) for row in rows])
+    entropies = []
+    for row in rows:
+        entropies.append(entropy_of_row(row))
+    values = np.array(entropies)
     defined = values[np.isfinite(values)]
-    return float(np.mean(defined)) if len(defined) else float("nan")
+    if len(defined):
+        return float(np.mean(defined))
+    return float("nan")
 
 
 def texts_for_facets(lengths: Sequence[int]) -> list[int]:
     """A few texts, neither the shortest nor long ones; where all are long, the shortest."""
     by_length = sorted(range(len(lengths)), key=lambda number: lengths[number])
     short = sum(length <= SHORT for length in lengths)
-    start = max(0, min(len(by_length) // 4, short - FACETED))
-    return by_length[start:short][:FACETED] or by_length[:1]
+    first_quarter = len(by_length) // 4
+    start = max(0, min(first_quarter, short - FACETED))
+    chosen = by_length[start:short][:FACETED]
+    return chosen or by_length[:1]

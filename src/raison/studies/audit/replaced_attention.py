@@ -9,8 +9,8 @@ import numpy as np
 
 from raison.core.json_record import record_field
 from raison.metrics.attention import permuted_attention, uniform_attention
-from raison.studies.audit.json_numbers import AuditRecord
-from raison.studies.audit.texts import AttentiveTexts
+from raison.studies.audit.audit_numbers import AuditRecord, measured_only
+from raison.studies.audit.audited_texts import AttentiveTexts
 
 __all__ = ["ReplacedAttention", "ReplacedScores", "scores_with_replaced_attention"]
 
@@ -38,15 +38,15 @@ class ReplacedAttention(AuditRecord):
     def by_title(self) -> dict[str, ReplacedScores]:
         """What was measured, by what people call it."""
         named = {"uniform": self.uniform, "permuted": self.permuted}
-        return {title: scores for title, scores in named.items() if scores is not None}
+        return measured_only(named)
 
 
 def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> ReplacedAttention:
     """Accuracy and F1 with uniform attention and with shuffled weights (the mean over so many shuffles)."""
     lengths = [len(encoding) for encoding in texts.encodings]
-    masks = [
-        np.isin(np.arange(length), real) for length, real in zip(lengths, texts.real, strict=True)
-    ]
+    masks = []
+    for length, real in zip(lengths, texts.real, strict=True):
+        masks.append(np.isin(np.arange(length), real))
     uniform = [uniform_attention(mask) for mask in masks]
 
     own = texts.model.own(texts.encodings)
@@ -58,15 +58,23 @@ def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> 
             weights.append(permuted_attention(row, mask, seed=seed))
         shuffled.append(weights)
     return ReplacedAttention(
-        uniform=mean_scores(texts, [uniform]), permuted=mean_scores(texts, shuffled)
+        uniform=mean_scores_with_attention(texts, [uniform]),
+        permuted=mean_scores_with_attention(texts, shuffled),
     )
 
 
-def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]) -> ReplacedScores:
+def mean_scores_with_attention(
+    texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]]
+) -> ReplacedScores:
     """Means over several versions of all texts' attention."""
-    answers = [predicted_with(texts, weights) for weights in versions]
-    accuracy = float(np.mean([texts.accuracy(answer) for answer in answers]))
-    f1 = float(np.mean([texts.f1(answer) for answer in answers]))
+    accuracies = []
+    f1s = []
+    for weights in versions:
+        answers = predictions_with_attention(texts, weights)
+        accuracies.append(texts.accuracy(answers))
+        f1s.append(texts.f1(answers))
+    accuracy = float(np.mean(accuracies))
+    f1 = float(np.mean(f1s))
     return ReplacedScores(
         accuracy=accuracy,
         f1=f1,
@@ -76,12 +84,12 @@ def mean_scores(texts: AttentiveTexts, versions: Sequence[Sequence[np.ndarray]])
     )
 
 
-def predicted_with(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
+def predictions_with_attention(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
     """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
     predicted: np.ndarray = texts.predicted.copy()
-    for number, (row, real, logits) in enumerate(
-        zip(weights, texts.real, texts.word_logits, strict=True)
-    ):
+    rows = zip(weights, texts.real, texts.word_logits, strict=True)
+    for number, (row, real, word_logits) in enumerate(rows):
         if len(real):
-            predicted[number] = (row[real] @ logits).argmax()
+            logits = row[real] @ word_logits
+            predicted[number] = logits.argmax()
     return predicted

@@ -12,7 +12,7 @@ from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.outputs import check_folder
-from raison.training.checkpoint import saved
+from raison.training.training_folder import write_training_file
 
 __all__ = ["AuditIdentity", "ResultCache"]
 
@@ -66,14 +66,19 @@ class ResultCache:
             except (ValueError, TypeError, InputError):
                 pass  # damaged: it is made again
         results = tuple(compute())
-        lines = json.dumps([result.to_dict() for result in results])
-        with saved(path) as half:
+        dictionaries = []
+        for result in results:
+            dictionaries.append(result.to_dict())
+        lines = json.dumps(dictionaries)
+        with write_training_file(path) as half:
             half.write_text(lines + "\n", encoding="utf-8")
         return results
 
     def checkpoints(self, name: str) -> Path | None:
         """A folder for checkpoints of a part."""
-        return None if self.folder is None else self.folder / name
+        if self.folder is None:
+            return None
+        return self.folder / name
 
 
 def claim_folder(folder: Path, identity: AuditIdentity) -> None:
@@ -88,7 +93,7 @@ def claim_folder(folder: Path, identity: AuditIdentity) -> None:
     path = folder / IDENTITY
     if not path.exists():
         check_folder(folder, lambda name: False, "an audit")
-        with saved(path) as half:
+        with write_training_file(path) as half:
             half.write_text(json.dumps(asdict(identity), indent=1) + "\n", encoding="utf-8")
         return
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from raison.core.records import Example
 from raison.metrics.attention import token_probability
 from raison.models.protocol import InspectableModel
-from raison.studies.audit.json_numbers import AuditRecord
-from raison.studies.audit.spread import Spread
-from raison.studies.audit.texts import AttentiveTexts, AuditedTexts, audited_texts
+from raison.studies.audit.audit_numbers import AuditRecord, Spread
+from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts, audited_texts
 
 __all__ = ["ShownText", "probability_from_words", "show_given_texts", "show_texts"]
 
@@ -45,7 +44,10 @@ def show_texts(texts: AuditedTexts, count: int) -> tuple[ShownText, ...]:
     """Texts word by word: the first of medium length, where there are such."""
     lengths = [len(real) for real in texts.real]
     medium_first = sorted(range(len(lengths)), key=lambda number: lengths[number] not in MEDIUM)
-    return tuple(show_text(texts, number) for number in medium_first[:count])
+    shown = []
+    for number in medium_first[:count]:
+        shown.append(show_text(texts, number))
+    return tuple(shown)
 
 
 def show_text(texts: AuditedTexts, number: int) -> ShownText:
@@ -71,6 +73,11 @@ def show_given_texts(
     if not given:
         return ()
     encodings = model.encode([Example(text) for text in given], truncate=True)
-    unlabelled = [Example(text, label=model.labels[0]) for text in given]
-    shown = show_texts(audited_texts(model, unlabelled, encodings, seed), len(given))
-    return tuple(replace(text, label=text.predicted) for text in shown)
+    unlabelled = []
+    for text in given:
+        unlabelled.append(Example(text, label=model.labels[0]))
+    texts = audited_texts(model, unlabelled, encodings, seed)
+    shown = []
+    for shown_text in show_texts(texts, len(given)):
+        shown.append(replace(shown_text, label=shown_text.predicted))
+    return tuple(shown)

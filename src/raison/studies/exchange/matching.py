@@ -11,10 +11,10 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.loading import LoadedData
 from raison.methods.base import Method
-from raison.studies.evaluation_data import DataRequest, examples_with_ids, read_data
+from raison.studies.evaluation_data import DataRequest, examples_with_ids, read_evaluation_data
 from raison.studies.exchange.external_explanation import ExternalExplanation
 from raison.studies.exchange.external_method import ExternalMethod
-from raison.studies.exchange.read import read_explanations
+from raison.studies.exchange.read_explanations import read_explanations
 
 __all__ = ["ExternalMethods", "read_external_methods"]
 
@@ -34,7 +34,7 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
         data = LoadedData(Path(path).name, "", "text", (), [])
         known = KnownTexts([])
     else:
-        data = read_data(replace(request, limit=None))
+        data = read_evaluation_data(replace(request, limit=None))
         known = KnownTexts(examples_with_ids(data.examples), data.name)
 
     by_method: dict[str, dict[str, ExternalExplanation]] = {}
@@ -52,9 +52,9 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
 
     explained = list(examples.values())[: request.limit]
     check_same_texts(by_method, explained)
-    methods: list[Method] = [
-        ExternalMethod(of_method, title) for title, of_method in by_method.items()
-    ]
+    methods: list[Method] = []
+    for title, of_method in by_method.items():
+        methods.append(ExternalMethod(of_method, title))
     notes = []
     if request.data is not None and len(examples) < len(known.examples):
         notes.append(

@@ -65,13 +65,17 @@ def place_on_units(
             if explanation.about not in (None, segment) or start < 0:
                 continue
             begin = placed.begins[segment]
-            shared = min(begin + end, span[1]) - max(begin + start, span[0])
+            first = max(begin + start, span[0])
+            last = min(begin + end, span[1])
+            shared = last - first
             if shared <= 0:
                 continue
             scores[unit] += values[token] * shared / length
             if explanation.selected is not None and explanation.selected[token]:
                 selected[unit] = True
-    return PlacedScores(scores, None if explanation.selected is None else selected, placed.unplaced)
+    if explanation.selected is None:
+        return PlacedScores(scores, None, placed.unplaced)
+    return PlacedScores(scores, selected, placed.unplaced)
 
 
 def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> PlacedTokens:
@@ -87,13 +91,15 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
     foreign = []
     words = 0
     for token, span in zip(explanation.tokens, spans, strict=True):
-        is_word = bool(without_marks(token)) and not SPECIAL.fullmatch(token)
+        is_word = bool(without_tokenizer_marks(token)) and not SPECIAL.fullmatch(token)
         if span is None and is_word:
             foreign.append(token)
         words += span is not None or is_word
 
     if not words or len(foreign) >= max(1, FOREIGN * words):
-        such = f", such as {foreign[0]!r}," if foreign else ""
+        such = ""
+        if foreign:
+            such = f", such as {foreign[0]!r},"
         raise InputError(
             f"{len(foreign)} of {words} tokens of the explanation of {encoding.id!r}{such} do not stand in its "
             f"text {texts[0][:40]!r}: are the ids those of the data set?"
@@ -114,32 +120,37 @@ def places_of_texts(texts: Sequence[str]) -> list[int]:
 def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:
     """Characters of each token, in order; None for what does not stand in the text (special tokens)."""
     lower = text.lower()
-    folded = lower if lower and len(lower) == len(text) else text
+    folded = text
+    if len(lower) == len(text):
+        folded = lower
     spans: list[Characters | None] = []
     cursor = 0
     for token in tokens:
-        span = find_token(without_marks(token), text, folded, cursor)
+        span = find_token_in_text(without_tokenizer_marks(token), text, folded, cursor)
         spans.append(span)
         if span is not None:
             cursor = span[1]
     return spans
 
 
-def find_token(token: str, text: str, folded: str, cursor: int) -> Characters | None:
+def find_token_in_text(token: str, text: str, folded: str, cursor: int) -> Characters | None:
     """Where a token stands next, as it is written or in small letters, whichever is nearer."""
     if not token:
         return None
-    places = [
-        text.find(token, cursor),
-        folded.find(token.lower(), cursor),
-    ]  # an uncased tokenizer writes small letters
-    start = min((place for place in places if place >= 0), default=-1)
-    if start < 0 or len(text[cursor:start].strip()) > FAR:
+    as_written = text.find(token, cursor)
+    # an uncased tokenizer writes small letters
+    in_small_letters = folded.find(token.lower(), cursor)
+    places = [place for place in (as_written, in_small_letters) if place >= 0]
+    if not places:
+        return None
+    start = min(places)
+    skipped = text[cursor:start].strip()
+    if len(skipped) > FAR:
         return None
     return start, start + len(token)
 
 
-def without_marks(token: str) -> str:
+def without_tokenizer_marks(token: str) -> str:
     """A token without the marks of its tokenizer."""
     for mark in MARKS:
         token = token.removeprefix(mark).removesuffix(mark)

@@ -49,7 +49,9 @@ def explanation_of_eraser(
         raise InputError(f"{where} no text called {name!r}")
     example = examples[name]
     rationales = record["rationales"]
-    texts = [example.text] if example.pair is None else [example.text, example.pair]
+    texts = [example.text]
+    if example.pair is not None:
+        texts.append(example.pair)
 
     about = None
     documents = named_documents(example)
@@ -63,15 +65,17 @@ def explanation_of_eraser(
         if len(rationales) < len(texts):
             about = document_of_single_rationale(example)
             texts = [texts[about]]
-        parts = [
-            tokens_of_document(rationale, text)
-            for rationale, text in zip(rationales, texts, strict=True)
-        ]
+        parts = []
+        for rationale, text in zip(rationales, texts, strict=True):
+            parts.append(tokens_of_document(rationale, text))
 
+    tokens: list[str] = []
+    for part in parts:
+        tokens += part.tokens
     explanation = ExternalExplanation(
         id=name,
         method=str(record.get("method", "elsewhere")),
-        tokens=tuple(token for part in parts for token in part.tokens),
+        tokens=tuple(tokens),
         scores=concatenate_all([part.scores for part in parts]),
         selected=concatenate_all([part.selected for part in parts]),
         target=record.get("classification", record.get("target")),
@@ -85,7 +89,9 @@ def explanation_of_eraser(
 def concatenate_all(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """The arrays of all documents one after the other; None where one of them is missing."""
     known = [array for array in arrays if array is not None]
-    return np.concatenate(known) if len(known) == len(arrays) else None
+    if len(known) < len(arrays):
+        return None
+    return np.concatenate(known)
 
 
 def tokens_of_named_documents(
@@ -104,9 +110,8 @@ def tokens_of_named_documents(
         if name in by_name:
             raise InputError(f"two rationales of the document {name!r}")
         if name not in names:
-            raise InputError(
-                f"a rationale of the document {name!r}, where the text has {', '.join(names)}"
-            )
+            known = ", ".join(names)
+            raise InputError(f"a rationale of the document {name!r}, where the text has {known}")
         by_name[name] = rationale
 
     given_kinds = []
@@ -124,23 +129,31 @@ def tokens_of_named_documents(
 
 def empty_rationale(kinds: Sequence[str], text: str) -> EraserRationale:
     """The rationale of a document in which nothing was selected."""
-    empty: EraserRationale = {SOFT: [0.0] * len(spans_of_eraser_tokens(text)), HARD: []}
-    return {kind: empty[kind] for kind in kinds}
+    rationale: dict[str, Sequence[float]] = {}
+    if SOFT in kinds:
+        rationale[SOFT] = [0.0] * len(spans_of_eraser_tokens(text))
+    if HARD in kinds:
+        rationale[HARD] = []
+    return rationale
 
 
 def document_of_single_rationale(example: Example) -> int:
     """Which text of a pair is the document of a single rationale: that with gold, else the second."""
-    sides = {int(span.segment in ("second", "context")) for span in example.gold}
-    return 0 if sides == {0} else 1
+    in_second = [span.segment in ("second", "context") for span in example.gold]
+    if in_second and not any(in_second):
+        return 0
+    return 1
 
 
 def with_written_units(
     explanation: ExternalExplanation, stored: Mapping[str, Any]
 ) -> ExternalExplanation:
     """The explanation with the units that raison wrote: white-space tokens alone would not give their scores back."""
-    spans = tuple((int(segment), int(start), int(end)) for segment, start, end in stored["spans"])
+    spans = []
+    for segment, start, end in stored["spans"]:
+        spans.append((int(segment), int(start), int(end)))
     units = WrittenUnits(
-        spans=spans,
+        spans=tuple(spans),
         scores=checked_scores(stored["scores"], len(spans)),
         selected=checked_selection(stored.get("selected"), len(spans)),
     )
@@ -149,20 +162,26 @@ def with_written_units(
 
 def tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
     """The tokens of one document, their scores and which of them are selected."""
-    tokens = [text[start:end] for start, end in spans_of_eraser_tokens(text)]
-    soft, hard = rationale.get(SOFT), rationale.get(HARD)
-    return DocumentTokens(
-        tokens=tokens,
-        selected=None if hard is None else selected_by_ranges(hard, len(tokens)),
-        scores=None if soft is None else checked_scores(soft, len(tokens)),
-    )
+    tokens = []
+    for start, end in spans_of_eraser_tokens(text):
+        tokens.append(text[start:end])
+    soft = rationale.get(SOFT)
+    hard = rationale.get(HARD)
+    selected = None
+    if hard is not None:
+        selected = selected_by_ranges(hard, len(tokens))
+    scores = None
+    if soft is not None:
+        scores = checked_scores(soft, len(tokens))
+    return DocumentTokens(tokens=tokens, selected=selected, scores=scores)
 
 
 def selected_by_ranges(ranges: Sequence[Mapping[str, int]], count: int) -> np.ndarray:
     """[count] True for the tokens of the ranges."""
     selected = np.zeros(count, bool)
     for span in ranges:
-        start, end = span["start_token"], span["end_token"]
+        start = span["start_token"]
+        end = span["end_token"]
         if not 0 <= start < end <= count:
             raise InputError(f"the tokens {start}..{end} of a text of {count}")
         selected[start:end] = True

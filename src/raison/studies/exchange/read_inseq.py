@@ -50,9 +50,11 @@ def explanation_of_sequence(sequence: Mapping[str, Any], method: str) -> Externa
         table = np.linalg.norm(table, axis=-1)
     known = np.nan_to_num(table)
     scores = known.mean(1) if known.ndim == 2 else known
-    tokens = tuple(str(token["token"] if isinstance(token, dict) else token) for token in side)
+    tokens = []
+    for token in side:
+        tokens.append(str(token["token"] if isinstance(token, dict) else token))
     return ExternalExplanation(
-        id="", method=method, tokens=tokens, scores=checked_scores(scores, len(tokens))
+        id="", method=method, tokens=tuple(tokens), scores=checked_scores(scores, len(tokens))
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from raison.studies.audit.adversary import Adversary
-from raison.studies.audit.report import Audit
-from raison.studies.audit.spread import Spread
+from raison.core.json_record import JsonObject
+from raison.studies.audit.audit_numbers import Spread
+from raison.studies.audit.audit_report import Audit
+from raison.studies.audit.trained_adversary import Adversary
 from raison.studies.reproduce.experiment import ResultRow, column_field
 
 __all__ = ["AdversaryNumbers", "AuditLine", "AuditNumbers", "WordsOfText", "line_of_audit"]
@@ -119,7 +120,7 @@ class AuditLine:
                 return adversary
         return None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The line in JSON."""
         line = asdict(self)
         if self.shown is None:
@@ -135,13 +136,16 @@ class AuditLine:
             shown = WordsOfText(
                 tuple(words["tokens"]), tuple(words["probability"]), words["predicted"]
             )
+        adversaries = []
+        for adversary in line["adversaries"]:
+            adversaries.append(AdversaryNumbers(**adversary))
         return cls(
             data=line["data"],
             name=line["name"],
             seed=line["seed"],
             texts=line["texts"],
             numbers=AuditNumbers(**line["numbers"]),
-            adversaries=tuple(AdversaryNumbers(**adversary) for adversary in line["adversaries"]),
+            adversaries=tuple(adversaries),
             shown=shown,
         )
 
@@ -162,47 +166,54 @@ def line_of_audit(
         shown = WordsOfText(
             tokens=text.tokens, probability=text.probability, predicted=text.predicted
         )
+    adversaries = []
+    for adversary in audit.adversaries:
+        adversaries.append(adversary_numbers(adversary))
     return AuditLine(
         data=data,
         name=name,
         seed=seed,
         texts=audit.count,
         numbers=rounded_numbers(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
-        adversaries=tuple(adversary_numbers(adversary) for adversary in audit.adversaries),
+        adversaries=tuple(adversaries),
         shown=shown,
     )
 
 
 def numbers_of_audit(audit: Audit, *, auprc: float | None, aopc: float | None) -> AuditNumbers:
     """The columns of one audit; what it does not tell is None."""
-    uniform, permuted = audit.replaced.uniform, audit.replaced.permuted
-    frequent, drawn = audit.information.frequent_words, audit.information.drawn_words
+    uniform = audit.replaced.uniform
+    permuted = audit.replaced.permuted
+    frequent = audit.information.frequent_words
+    drawn = audit.information.drawn_words
     return AuditNumbers(
         accuracy=audit.accuracy,
         f1=audit.f1,
         uniform=None if uniform is None else uniform.f1_drop,
         permuted=None if permuted is None else permuted.f1_drop,
-        tau_gradient_words=mean_of(audit.agreement.gradient_of_words),
-        tau_removed_words=mean_of(audit.agreement.leaving_words_out),
-        tau_gradient_states=mean_of(audit.agreement.gradient_of_states),
-        tau_removed_states=mean_of(audit.agreement.leaving_states_out),
-        entropy_attention=mean_of(audit.entropy.attention),
-        entropy_gradient=mean_of(audit.entropy.gradient_of_words),
-        entropy_removed=mean_of(audit.entropy.leaving_words_out),
-        entropy_influence=mean_of(audit.entropy.influence),
-        entropy_facets=mean_of(audit.entropy.influence_by_facet),
-        token_probability=mean_of(audit.token_probability),
+        tau_gradient_words=mean_of_spread(audit.agreement.gradient_of_words),
+        tau_removed_words=mean_of_spread(audit.agreement.leaving_words_out),
+        tau_gradient_states=mean_of_spread(audit.agreement.gradient_of_states),
+        tau_removed_states=mean_of_spread(audit.agreement.leaving_states_out),
+        entropy_attention=mean_of_spread(audit.entropy.attention),
+        entropy_gradient=mean_of_spread(audit.entropy.gradient_of_words),
+        entropy_removed=mean_of_spread(audit.entropy.leaving_words_out),
+        entropy_influence=mean_of_spread(audit.entropy.influence),
+        entropy_facets=mean_of_spread(audit.entropy.influence_by_facet),
+        token_probability=mean_of_spread(audit.token_probability),
         information_frequent=None if frequent is None else frequent.value,
         information_drawn=None if drawn is None else drawn.value,
-        instance_jsd=mean_of(audit.instance),
+        instance_jsd=mean_of_spread(audit.instance),
         auprc=auprc,
         aopc=aopc,
     )
 
 
-def mean_of(spread: Spread | None) -> float | None:
+def mean_of_spread(spread: Spread | None) -> float | None:
     """The mean, where the number is defined for some text."""
-    return spread.mean if spread is not None and spread.count else None
+    if spread is not None and spread.count:
+        return spread.mean
+    return None
 
 
 def rounded_numbers(numbers: AuditNumbers) -> AuditNumbers:

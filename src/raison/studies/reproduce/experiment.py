@@ -1,13 +1,13 @@
 """What an experiment is: numbers of methods, text by text, where a paper's table is more than methods × metrics.
 
 An experiment lives in experiments/ and registers itself under the name that a suite gives (`experiment = "agreement"`).
-It is called with a `Trial` and returns what it found as an `Evaluation` (`build_evaluation`), so that intervals, tests
-of claims, the page and the pictures are those of every other suite. The numbers of one text are a `ResultRow`.
+It is called with a `Trial` and returns what it found as an `Evaluation` (`evaluation_of_rows`), so that intervals,
+tests of claims, the page and the pictures are those of every other suite. The numbers of one text are a `ResultRow`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -17,20 +17,21 @@ from raison.core.registry import Registry
 from raison.metrics.base import Share
 from raison.models.protocol import Model
 from raison.studies.evaluation_table import table_cell
-from raison.studies.reproduce.suite import Run
+from raison.studies.reproduce.suite import SuiteRun
 
 __all__ = [
     "Experiment",
-    "NotMade",
+    "ModelsNotMade",
     "Number",
     "ResultRow",
     "Trial",
-    "build_evaluation",
     "check_task",
     "column_field",
+    "evaluation_of_rows",
     "experiment",
     "experiments",
     "run_setting",
+    "titles_not_made",
 ]
 
 Number = float | Share | None  # None: not defined for this text
@@ -44,7 +45,7 @@ class Trial:
 
     model: Model
     methods: Mapping[str, str]  # title -> spec of a method or a search
-    run: Run  # with its own settings in `run.settings`
+    run: SuiteRun  # with its own settings in `run.settings`
     count: int  # texts at most
     seed: int = 0
     data_dir: Any = None
@@ -63,7 +64,7 @@ def experiment(name: str) -> Callable[[Experiment], Experiment]:
     return experiments.register(name)
 
 
-class NotMade(InputError):
+class ModelsNotMade(InputError):
     """The models of a run are not there yet: its recipe makes them."""
 
 
@@ -104,12 +105,29 @@ class ResultRow:
             )
         return tuple(columns)
 
+    @classmethod
+    def chosen_columns(cls, keys: Sequence[str] | None) -> tuple[Column, ...]:
+        """The columns of these keys in the order of the fields; all of them for None."""
+        if keys is None:
+            return cls.columns()
+        chosen = [column for column in cls.columns() if column.key in keys]
+        return tuple(chosen)
+
     def numbers(self) -> Mapping[str, Number]:
         """The numbers by the keys of their columns."""
         return vars(self)
 
 
-def build_evaluation(
+def titles_not_made(trial: Trial, made: Container[str]) -> str:
+    """A sentence that names the methods of a run whose models are not there; "" where all are."""
+    missing = [title for title in trial.methods if title not in made]
+    if not missing:
+        return ""
+    titles = ", ".join(missing)
+    return f"Not made yet: {titles}."
+
+
+def evaluation_of_rows(
     trial: Trial,
     columns: Sequence[Column],
     rows: Mapping[str, Sequence[ResultRow]],
@@ -122,11 +140,14 @@ def build_evaluation(
 
     `model` is what the page calls the model; by default its name.
     """
-    settings = {"seed": trial.seed, "level": LEVEL, "limit": len(next(iter(rows.values())))}
+    first_rows = next(iter(rows.values()))
+    settings = {"seed": trial.seed, "level": LEVEL, "limit": len(first_rows)}
     cells: list[Cell] = []
     for title, rows_of_method in rows.items():
         for column in columns:
-            values = [value_or_nothing(row.numbers()[column.key], column) for row in rows_of_method]
+            values = []
+            for row in rows_of_method:
+                values.append(value_or_nothing(row.numbers()[column.key], column))
             cells.append(table_cell(title, column, values, level=LEVEL, seed=trial.seed))
     return Evaluation(
         model=trial.model.name if model is None else model,
@@ -144,4 +165,6 @@ def value_or_nothing(number: Number, column: Column) -> float | Share:
     """What is not defined for a text: NaN, or nothing of nothing."""
     if number is not None:
         return number
-    return Share(0, 0) if column.pooled else float("nan")
+    if column.pooled:
+        return Share(0, 0)
+    return float("nan")

@@ -13,9 +13,9 @@ from raison.core.evaluation import Cell, Evaluation
 from raison.core.records import Example
 from raison.metrics.statistics import mean_interval
 from raison.models.protocol import Model
-from raison.studies.evaluate import evaluate
+from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.part_store import PartStore
-from raison.studies.reproduce.suite import Run, Suite
+from raison.studies.reproduce.suite import Suite, SuiteRun
 
 __all__ = ["MethodRuns", "SeedSpread", "measure_methods"]
 
@@ -32,7 +32,7 @@ class MethodRuns:
     store: PartStore
 
     @property
-    def run(self) -> Run:
+    def run(self) -> SuiteRun:
         return self.store.run
 
     def measure(self, titles: Sequence[str], seed: int, about: str) -> Evaluation:
@@ -41,6 +41,9 @@ class MethodRuns:
         # a causal model has no [MASK]
         target = "given" if self.run.prompt else self.suite.target
         removal = None if self.run.prompt else self.suite.removal
+        texts = []
+        for example in self.examples:
+            texts.append(example.to_dict())
         request = {
             "target": target,
             "units": self.suite.units,
@@ -49,7 +52,7 @@ class MethodRuns:
             "metrics": self.suite.metrics,
             "seed": seed,
             "model": self.model.name,
-            "texts": [example.to_dict() for example in self.examples],
+            "texts": texts,
         }
 
         def evaluate_all() -> Evaluation:
@@ -68,7 +71,7 @@ class MethodRuns:
                 raise KeyboardInterrupt
             return evaluation
 
-        return with_titles(self.store.get(about, request, evaluate_all), titles)
+        return evaluation_with_titles(self.store.get(about, request, evaluate_all), titles)
 
     def measure_seeds(self, title: str, seed: int, count: int) -> list[Evaluation]:
         """One method with several seeds."""
@@ -82,15 +85,17 @@ def measure_methods(
     suite: Suite,
     model: Model,
     examples: Sequence[Example],
-    run: Run,
+    run: SuiteRun,
     seed: int,
     store: PartStore | None = None,
 ) -> tuple[Evaluation, SeedSpread]:
     """All methods of a suite under their titles, and how far those with several seeds spread."""
     runs = MethodRuns(suite, model, examples, store or PartStore(None, suite, run))
-    once = runs.measure(
-        [title for title in suite.methods if title not in suite.seeds], seed, "once"
-    )
+    asked_once = []
+    for title in suite.methods:
+        if title not in suite.seeds:
+            asked_once.append(title)
+    once = runs.measure(asked_once, seed, "once")
     cells = list(once.cells)
     curves = {key: dict(of_methods) for key, of_methods in once.curves.items()}
     spread: SeedSpread = {}
@@ -100,57 +105,81 @@ def measure_methods(
             of_seeds = [each.cell(title, column.key) for each in seeds]
             if column.pooled:
                 raise InputError("Pooled numbers of several seeds have no mean text by text.")
-            cells.append(mean_cell(of_seeds, seed))
-            spread[title, column.key] = deviation(of_seeds)
+            cells.append(mean_cell_of_seeds(of_seeds, seed))
+            spread[title, column.key] = deviation_over_seeds(of_seeds)
         for key in curves:
-            curves[key][title] = np.mean(
-                [each.curves[key][title] for each in seeds], axis=0
-            ).tolist()
+            curves_of_seeds = []
+            for each in seeds:
+                curves_of_seeds.append(each.curves[key][title])
+            curves[key][title] = np.mean(curves_of_seeds, axis=0).tolist()
 
-    titles = [title for title in suite.methods if title in once.methods or title in suite.seeds]
+    titles = []
+    for title in suite.methods:
+        if title in once.methods or title in suite.seeds:
+            titles.append(title)
     cells.sort(key=lambda cell: titles.index(cell.method))  # stable: columns keep their order
+    ordered_curves = {}
+    for key, of_methods in curves.items():
+        ordered_curves[key] = curves_in_order(of_methods, titles)
     evaluation = replace(
         once,
         data=run.data,
         methods=tuple(titles),
         cells=tuple(cells),
-        curves={key: in_order(of_methods, titles) for key, of_methods in curves.items()},
+        curves=ordered_curves,
         settings={**once.settings, "split": run.split, "limit": len(examples)},
         texts=(),
     )
     return evaluation, spread
 
 
-def in_order(curves: Mapping[str, list[float]], titles: Sequence[str]) -> dict[str, list[float]]:
+def curves_in_order(
+    curves: Mapping[str, list[float]], titles: Sequence[str]
+) -> dict[str, list[float]]:
     return {title: curves[title] for title in titles}
 
 
-def with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
+def evaluation_with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
     """Methods by the titles of the paper."""
     title_of = dict(zip(evaluation.methods, titles, strict=True))
     curves = {}
     for key, of_methods in evaluation.curves.items():
-        curves[key] = {title_of[method]: curve for method, curve in of_methods.items()}
+        renamed = {}
+        for method, curve in of_methods.items():
+            renamed[title_of[method]] = curve
+        curves[key] = renamed
+    costs = {}
+    for method, cost in evaluation.costs.items():
+        costs[title_of.get(method, method)] = cost
     return replace(
         evaluation,
         methods=tuple(titles),
         cells=tuple(replace(cell, method=title_of[cell.method]) for cell in evaluation.cells),
         curves=curves,
-        costs={title_of.get(method, method): cost for method, cost in evaluation.costs.items()},
+        costs=costs,
     )
 
 
-def deviation(cells: Sequence[Cell]) -> float:
+def deviation_over_seeds(cells: Sequence[Cell]) -> float:
     """The deviation of a number over seeds; 0 of one."""
     if len(cells) < 2:
         return 0.0
-    return float(np.std([float(cell.value or 0.0) for cell in cells], ddof=1))
+    values = [float(cell.value or 0.0) for cell in cells]
+    return float(np.std(values, ddof=1))
 
 
-def mean_cell(cells: Sequence[Cell], seed: int) -> Cell:
+def mean_cell_of_seeds(cells: Sequence[Cell], seed: int) -> Cell:
     """Text by text the mean over seeds."""
     table = np.array([cell.each for cell in cells], dtype=float)  # None: NaN
     means = table.mean(0)
     interval = mean_interval(means, seed=seed)
-    each = tuple(None if math.isnan(mean) else float(mean) for mean in means)
-    return Cell(cells[0].method, cells[0].key, interval.estimate, interval.low, interval.high, each)
+    each = [None if math.isnan(mean) else float(mean) for mean in means]
+    first = cells[0]
+    return Cell(
+        method=first.method,
+        key=first.key,
+        value=interval.estimate,
+        low=interval.low,
+        high=interval.high,
+        each=tuple(each),
+    )

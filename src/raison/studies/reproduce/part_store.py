@@ -16,7 +16,7 @@ from raison.core.evaluation import Evaluation
 from raison.core.files import write_whole
 from raison.models.protocol import Model
 from raison.models.weight_fingerprint import fingerprint_of_weights
-from raison.studies.reproduce.suite import Run, Suite
+from raison.studies.reproduce.suite import Suite, SuiteRun
 
 __all__ = ["PART", "PartStore", "weights_fingerprint"]
 
@@ -33,7 +33,7 @@ class PartStore:
 
     folder: Path | None  # None: nothing is stored
     suite: Suite
-    run: Run
+    run: SuiteRun
     weights: str = ""  # of the model: one that was trained again under the same name is another
     step: Callable[[str], None] = say_nothing
 
@@ -66,10 +66,13 @@ class PartStore:
         }
         text = json.dumps([run, dict(request)], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        return f"{self.suite.name}.{self.run.name}.{about}.{digest}.json".replace(" ", "-")
+        name = f"{self.suite.name}.{self.run.name}.{about}.{digest}.json"
+        return name.replace(" ", "-")
 
 
 def weights_fingerprint(model: Model) -> str:
     """The fingerprint of a model's weights; "" where it has none that can be read."""
     hf = getattr(model, "hf", None)
-    return "" if hf is None else fingerprint_of_weights(hf.state_dict().items())
+    if hf is None:
+        return ""
+    return fingerprint_of_weights(hf.state_dict().items())

@@ -9,8 +9,16 @@ from typing import Any
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 
-__all__ = ["OWN", "OtherAnswers", "RationalizerLine", "TextCounts", "TokenCounts", "pooled_f1"]
+__all__ = [
+    "OWN",
+    "OtherAnswers",
+    "RationalizerLine",
+    "TextCounts",
+    "TokenCounts",
+    "pooled_rationale_f1",
+]
 
 OWN = "own"  # the rationale that a model selects itself; of an ordinary model they are named by methods
 
@@ -71,14 +79,14 @@ class TokenCounts:
             kept=kept,
             marked=self.marked[number],
             both=self.both[number],
-            lost=at(self.lost, number),
-            second_words=at(self.second_words, number),
-            second_kept=at(self.second_kept, number),
+            lost=count_of_text(self.lost, number),
+            second_words=count_of_text(self.second_words, number),
+            second_kept=count_of_text(self.second_kept, number),
             empty=bool(self.empty[number]) if self.empty else kept == 0,
         )
 
 
-def at(values: Sequence[int], number: int) -> int:
+def count_of_text(values: Sequence[int], number: int) -> int:
     """A count; 0 where nothing was counted."""
     return values[number] if number < len(values) else 0
 
@@ -110,12 +118,13 @@ class RationalizerLine:
     picked: Mapping[str, TokenCounts] = field(default_factory=dict)  # by `OWN`, or by method
     more: OtherAnswers = OtherAnswers()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The line in JSON, without what is empty."""
         line = asdict(self)
-        line["picked"] = {
-            method: without_empty(counts) for method, counts in line["picked"].items()
-        }
+        picked = {}
+        for method, counts in line["picked"].items():
+            picked[method] = without_empty(counts)
+        line["picked"] = picked
         line["more"] = without_empty(line["more"])
         return line
 
@@ -128,20 +137,27 @@ class RationalizerLine:
                 f"The lines of {line['name']!r} are not what recipes/rationalizers.py writes: make them again."
             )
         values = {name: line[name] for name in written}
-        values["picked"] = {
-            method: TokenCounts(**counts) for method, counts in line["picked"].items()
-        }
+        picked = {}
+        for method, counts in line["picked"].items():
+            picked[method] = TokenCounts(**counts)
+        values["picked"] = picked
         values["more"] = OtherAnswers(**line["more"])
         return cls(**values)
 
 
 def without_empty(lists: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
-    return {name: values for name, values in lists.items() if len(values)}
+    filled = {}
+    for name, values in lists.items():
+        if len(values):
+            filled[name] = values
+    return filled
 
 
-def pooled_f1(counts: TokenCounts) -> float:
+def pooled_rationale_f1(counts: TokenCounts) -> float:
     """Of all texts together in which people marked something."""
-    both, kept, marked = np.array(counts.both), np.array(counts.kept), np.array(counts.marked)
+    both = np.array(counts.both)
+    kept = np.array(counts.kept)
+    marked = np.array(counts.marked)
     with_marks = marked > 0
     either = kept[with_marks].sum() + marked[with_marks].sum()
     return float(2 * both[with_marks].sum() / max(1, either))

@@ -9,19 +9,19 @@ import json
 import lzma
 import os
 from pathlib import Path
-from typing import Any
 
 from raison.core import limits
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 
-__all__ = ["LINES", "add_line", "read_recipe_lines"]
+__all__ = ["LINES", "add_recipe_line", "read_recipe_lines"]
 
 LINES = "numbers.jsonl"  # in the folder that a recipe fills
 
-Line = dict[str, Any]  # JSON with at least data, name and seed
+Line = JsonObject  # JSON with at least data, name and seed
 
 
-def add_line(folder: Path, line: Line) -> None:
+def add_recipe_line(folder: Path, line: Line) -> None:
     """Write a line at once, so that parts of a recipe can be run side by side; half a line before it goes away."""
     with (folder / LINES).open("ab+", buffering=0) as file:  # unbuffered: one write
         size = file.seek(0, os.SEEK_END)
@@ -47,7 +47,9 @@ def read_recipe_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
     if not file.is_file():
         return {}
     lines: dict[tuple[str, str], dict[int, Line]] = {}
-    for text in text_of(file).split("\n")[:-1]:  # what has no end was being written: made again
+    for text in text_of_lines_file(file).split("\n")[
+        :-1
+    ]:  # what has no end was being written: made again
         try:
             line = limits.read_json_text(text)
             seeds = lines.setdefault((line["data"], line["name"]), {})
@@ -57,7 +59,7 @@ def read_recipe_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
     return lines
 
 
-def text_of(file: Path) -> str:
+def text_of_lines_file(file: Path) -> str:
     """The text of a file, which may be packed."""
     try:
         stored = file.read_bytes()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.evaluation import MethodAxis
+from raison.core.json_record import JsonObject
 from raison.core.registry import suggest_name
 
 if sys.version_info >= (3, 11):
@@ -16,11 +16,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Claim", "ClaimAcross", "Run", "RunMethod", "Suite", "suite_named", "suites"]
+__all__ = ["ClaimAcross", "RunMethod", "Suite", "SuiteClaim", "SuiteRun", "suite_named", "suites"]
 
 
 @dataclass(frozen=True)
-class Run:
+class SuiteRun:
     """One model on one data set."""
 
     name: str
@@ -35,7 +35,7 @@ class Run:
     label: str = ""  # only texts of this label
     least: float = 0.0  # only texts whose gold label has at least this probability
     prompt: str = ""  # how a language model is asked: a template with {question} and {context}
-    settings: dict[str, Any] = field(default_factory=dict)  # of the suite's experiment
+    settings: JsonObject = field(default_factory=dict)  # of the suite's experiment
     paper: dict[str, dict[str, float]] = field(
         default_factory=dict
     )  # number -> method -> value in the paper
@@ -43,7 +43,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Claim:
+class SuiteClaim:
     """A sentence of the paper, as a comparison: the first is better than the second."""
 
     text: str
@@ -81,12 +81,12 @@ class Suite:
     title: str
     paper: str
     methods: dict[str, str]  # title -> spec
-    runs: tuple[Run, ...]
+    runs: tuple[SuiteRun, ...]
     metrics: tuple[str, ...] = ()
     experiment: str = (
         ""  # what is done instead of measuring methods by metrics (studies/experiments)
     )
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[SuiteClaim, ...] = ()
     across: tuple[ClaimAcross, ...] = ()
     differs: tuple[str, ...] = ()
     target: str = "gold"
@@ -117,13 +117,15 @@ def suites() -> dict[str, Suite]:
     return found
 
 
-def suite_of_toml(table: dict[str, Any]) -> Suite:
+def suite_of_toml(table: JsonObject) -> Suite:
     """The suite of a TOML file."""
-    runs = [Run(**run) for run in table.pop("run")]
-    claims = [Claim(**claim) for claim in table.pop("claim", [])]
-    across = [claim_across(**claim) for claim in table.pop("across", [])]
+    runs = [SuiteRun(**run) for run in table.pop("run")]
+    claims = [SuiteClaim(**claim) for claim in table.pop("claim", [])]
+    across = []
+    for claim in table.pop("across", []):
+        across.append(claim_across(**claim))
     axis = table.pop("axis", None)
-    others: dict[str, Any] = {}
+    others: JsonObject = {}
     for key, value in table.items():
         others[key] = tuple(value) if isinstance(value, list) else value
     return Suite(

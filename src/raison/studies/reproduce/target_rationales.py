@@ -1,4 +1,4 @@
-"""Rationales of many targets by one search: what every experiment of P0 begins with."""
+"""Rationales of many targets by one search, and every token of a written target as a target: where P0 begins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raison.api import build_search
 from raison.core import units as grouping
 from raison.core.records import Encoding, Target
 from raison.methods.base import Answer, Batch, Method, check_needs
-from raison.models.protocol import Model
+from raison.models.protocol import Model, Question
 from raison.models.runner.meter import metered
 from raison.rationales.by_order import ByOrder, unit_scores_and_tokens
 from raison.rationales.greedy import Greedy
@@ -21,12 +21,14 @@ from raison.rationales.sufficient import Penalty
 from raison.studies.reproduce.experiment import Trial
 
 __all__ = [
-    "Rationale",
     "SearchCost",
     "SearchedTargets",
     "TargetInText",
-    "batch_of",
+    "TargetRationale",
+    "batch_of_targets",
     "find_rationales",
+    "is_own_token",
+    "token_targets",
 ]
 
 GROUP = 16  # targets at a time: they fill batches, and their prefixes fit into the memory
@@ -44,13 +46,14 @@ class TargetInText:
     def given(self) -> list[int]:
         """Positions of the context that can't be removed: for a written token the one before it."""
         scope = self.target.scope(len(self.encoding))
-        return [
-            int(position) for position in np.flatnonzero(self.target.given(self.encoding) & scope)
-        ]
+        positions = []
+        for position in np.flatnonzero(self.target.given(self.encoding) & scope):
+            positions.append(int(position))
+        return positions
 
 
 @dataclass(frozen=True)
-class Rationale:
+class TargetRationale:
     """What a search found for one target, as positions on the axis of its encoding."""
 
     order: tuple[int, ...]  # what can't be removed first, then as it joined
@@ -77,7 +80,7 @@ class SearchCost:
 class SearchedTargets:
     """The rationales of several targets, and what each cost."""
 
-    rationales: list[Rationale]
+    rationales: list[TargetRationale]
     costs: list[SearchCost]
 
     def total_cost(self, texts: int) -> dict[str, float]:
@@ -88,13 +91,13 @@ class SearchedTargets:
             "texts": texts,
         }
 
-    def by_text(self, counts: Sequence[int]) -> list[list[Rationale]]:
+    def by_text(self, counts: Sequence[int]) -> list[list[TargetRationale]]:
         """The rationales of each text, where the texts have so many targets each."""
         remaining = iter(self.rationales)
         return [take(remaining, count) for count in counts]
 
 
-def take(rationales: Iterator[Rationale], count: int) -> list[Rationale]:
+def take(rationales: Iterator[TargetRationale], count: int) -> list[TargetRationale]:
     return [next(rationales) for _ in range(count)]
 
 
@@ -128,7 +131,7 @@ def find_rationales(
     """
     search = build_search(spec)
     check_needs(search, trial.model)
-    rationales: list[Rationale] = []
+    rationales: list[TargetRationale] = []
     costs: list[SearchCost] = []
     for start in range(0, len(targets), group):
         trial.step(f"{trial.run.name}, {title}: {start} of {len(targets)}")
@@ -148,42 +151,44 @@ def rationales_of_group(
     *,
     removal: str | None,
     ranked: int,
-) -> list[Rationale]:
+) -> list[TargetRationale]:
     """The rationales of targets that are answered together."""
-    batch = batch_of(trial, targets, removal)
+    batch = batch_of_targets(trial, targets, removal)
     rankings: list[np.ndarray | None] = [None] * len(targets)
     if isinstance(search, ByOrder):
         check_needs(search.built, trial.model)
         scored = unit_scores_and_tokens(search.built, trial.model, batch)
-        known = tuple(Answer(scores, cost={"tokens": tokens}) for scores, tokens in scored)
-        rankings = [np.argsort(-scores, kind="stable") for scores, _ in scored]
-        search = replace(search, method=KnownScores(known))
+        known = []
+        for number, (scores, tokens) in enumerate(scored):
+            known.append(Answer(scores, cost={"tokens": tokens}))
+            rankings[number] = np.argsort(-scores, kind="stable")
+        search = replace(search, method=KnownScores(tuple(known)))
 
     answers = search(trial.model, batch)
     if isinstance(search, Greedy):
-        lengths = [
-            len(order_of(answer)) + len(each.given)
-            for answer, each in zip(answers, targets, strict=True)
-        ]
+        lengths = []
+        for answer, each in zip(answers, targets, strict=True):
+            lengths.append(len(order_of_answer(answer)) + len(each.given))
         short = [index for index, length in enumerate(lengths) if length < ranked]
-        longer = greedy_rankings(
-            trial, [targets[index] for index in short], removal=removal, ranked=ranked
-        )
+        short_targets = []
+        for index in short:
+            short_targets.append(targets[index])
+        longer = greedy_rankings(trial, short_targets, removal=removal, ranked=ranked)
         for index, of_greedy in zip(short, longer, strict=True):
             rankings[index] = of_greedy
 
     found = []
     for target, units, answer, ranking in zip(targets, batch.units, answers, rankings, strict=True):
-        found.append(rationale_of(target, units.of, answer, ranking))
+        found.append(rationale_in_positions(target, units.of, answer, ranking))
     return found
 
 
-def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
+def batch_of_targets(trial: Trial, targets: Sequence[TargetInText], removal: str | None) -> Batch:
     """The targets as a method is asked about them, token by token."""
-    units = [
-        grouping.group_tokens(each.encoding, "token", each.target.free(each.encoding))
-        for each in targets
-    ]
+    units = []
+    for each in targets:
+        free = each.target.free(each.encoding)
+        units.append(grouping.group_tokens(each.encoding, "token", free))
     return Batch(
         encodings=[each.encoding for each in targets],
         targets=[each.target for each in targets],
@@ -193,7 +198,7 @@ def batch_of(trial: Trial, targets: Sequence[TargetInText], removal: str | None)
     )
 
 
-def order_of(answer: Answer) -> np.ndarray:
+def order_of_answer(answer: Answer) -> np.ndarray:
     """Units in the order in which they joined."""
     if answer.order is None:
         raise ValueError("only a search gives an order")
@@ -209,9 +214,10 @@ def greedy_rankings(
     for size in sorted(set(wanted)):
         chosen = [index for index, each in enumerate(wanted) if each == size]
         search = Greedy(sufficient=Penalty(weight=LIGHT).spec(), largest=size)
-        answers = search(
-            trial.model, batch_of(trial, [targets[index] for index in chosen], removal)
-        )
+        targets_of_size = []
+        for index in chosen:
+            targets_of_size.append(targets[index])
+        answers = search(trial.model, batch_of_targets(trial, targets_of_size, removal))
         for index, answer in zip(chosen, answers, strict=True):
             added: list[int] = []
             for step in answer.steps:
@@ -220,21 +226,43 @@ def greedy_rankings(
     return rankings
 
 
-def rationale_of(
+def rationale_in_positions(
     target: TargetInText, unit_of_token: np.ndarray, answer: Answer, ranking: np.ndarray | None
-) -> Rationale:
+) -> TargetRationale:
     """The answer of a search in positions; units are single tokens, so that their order is one of positions."""
     certificate = answer.certificate
     if certificate is None:
         raise ValueError("only a search gives a rationale")
-    position_of = {int(unit): position for position, unit in enumerate(unit_of_token) if unit >= 0}
-    order = [position_of[int(unit)] for unit in order_of(answer)]
-    longer = order if ranking is None else [position_of[int(unit)] for unit in ranking]
+    position_of = {}
+    for position, unit in enumerate(unit_of_token):
+        if unit >= 0:
+            position_of[int(unit)] = position
+    order = [position_of[int(unit)] for unit in order_of_answer(answer)]
+    if ranking is None:
+        longer = order
+    else:
+        longer = [position_of[int(unit)] for unit in ranking]
     is_whole_context = certificate.size == len(position_of)
     gave_up = is_whole_context and certificate.status != "complete"
-    return Rationale(
+    return TargetRationale(
         order=(*target.given, *order),
         ranking=(*target.given, *longer),
         reached=bool(certificate.sufficient and not gave_up),
         optimal=certificate.optimal,
     )
+
+
+def is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
+    """[m] whether each token of a target is the model's first choice after the text and the target's tokens before."""
+    everything = np.ones((1, len(encoding)), bool)
+    (scored,) = model.score([Question(encoding, target, everything)])
+    return np.asarray(scored.margin[0] > 0)
+
+
+def token_targets(target: Target, encoding: Encoding) -> list[Target]:
+    """Every token of a written target as a target of its own."""
+    targets = []
+    for token, position in zip(target.ids, target.positions, strict=True):
+        text = encoding.tokens[position]
+        targets.append(Target("token", (token,), (position,), text, target.output))
+    return targets

@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 
 from raison.core.records import Example
-from raison.datasets.agreement import fill_templates
+from raison.datasets.agreement_templates import fill_templates
 from raison.datasets.loading import LoadedData
-from raison.studies.reproduce.experiments import agreement
+from raison.studies.reproduce.experiments import long_range_agreement
 from tests.helpers.copier import PAIRS, TEMPLATE
 
 
@@ -25,7 +25,9 @@ def colours(monkeypatch):
         (),
         [Example("x", id=str(k), meta=m) for k, m in enumerate(meta)],
     )
-    monkeypatch.setattr(agreement, "open_dataset", lambda name, data=None: read)
+    monkeypatch.setattr(long_range_agreement, "open_dataset", lambda name, data=None: read)
     monkeypatch.setattr(
-        agreement, "fill_templates", lambda examples: fill_templates(examples, (TEMPLATE,))
+        long_range_agreement,
+        "fill_templates",
+        lambda examples: fill_templates(examples, (TEMPLATE,)),
     )

@@ -1,0 +1,76 @@
+"""Write the index of files at the end of ARCHITECTURE.md: each file with the first sentence of its docstring.
+
+python docs/file_index.py            # rewrite the index
+python docs/file_index.py --check    # fail if it is out of date (the tests do this)
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "raison"
+PAGE = ROOT / "ARCHITECTURE.md"
+HEADING = "## Every file\n"
+
+# Folders of many small files of one kind, each named after the one thing in it.
+ALIKE = {
+    "datasets/sources": "Published data sets, a file each, named as in the registry.",
+    "models/families": "Facts about architectures, a file each, named as transformers names them.",
+}
+
+
+def first_sentence(path: Path) -> str:
+    """The first sentence of a file's docstring, on one line."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    paragraph = " ".join(docstring.split("\n\n")[0].split())
+    sentence, stop, _ = paragraph.partition(". ")
+    return sentence + stop.strip()
+
+
+def folder_index(folder: Path) -> list[str]:
+    """The lines about one folder: a heading, and a line for each file."""
+    name = folder.relative_to(SOURCE).as_posix()
+    title = "raison/" if name == "." else f"{name}/"
+    if name in ALIKE:
+        return [f"### `{title}`", "", ALIKE[name], ""]
+
+    files = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+    entries = [f"- `{path.name}`: {first_sentence(path)}" for path in files]
+    return [f"### `{title}`", "", *entries, ""] if entries else []
+
+
+def index() -> str:
+    """The whole index."""
+    folders = sorted({path.parent for path in SOURCE.rglob("*.py")})
+    lines = [
+        HEADING,
+        "Written by `python docs/file_index.py` from the first sentence of each file.",
+        "",
+    ]
+    for folder in folders:
+        lines += folder_index(folder)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true")
+    arguments = parser.parse_args()
+
+    written = PAGE.read_text(encoding="utf-8")
+    by_hand = written.split(HEADING)[0]
+    wanted = by_hand + index()
+    if not arguments.check:
+        PAGE.write_text(wanted, encoding="utf-8")
+    elif written != wanted:
+        sys.exit("The index in ARCHITECTURE.md is out of date: run  python docs/file_index.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""How much each hidden state and each word matters to the answer, and each word to each hidden state (P2).
+
+    g_ŷ(h_i) = ‖∂ŷ/∂h_i‖ / Σ_k        D_ŷ(h_i) = |ŷ − ŷ₋ᵢ| / Σ_k  with the score of i at −∞ and φ applied again
+    g_hp(x_i) = ‖∂‖h_p‖/∂x_i‖ / Σ_k    the influence of word i on the size of hidden state p (P2 eq. 5)
+    facets    = ‖∂h_p/∂x_i‖_F / Σ_k    on hidden state p itself (P2 App. A)
+
+ŷ is the probability of the predicted class. Gradients go through the attention as well: with the graph cut there,
+∂ŷ/∂h_i would be α_i times the same vector for all i, and would agree with α by construction. Of words (x) the methods
+`gradient_norm` and `leave_one_out` tell the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from raison.attention_models.adapter import AttentionModel, to_numpy
+from raison.attention_models.module import ClassifierOutput
+from raison.core.records import Encoding
+from raison.models.protocol import InspectableModel
+from raison.models.runner.batching import Chunk, pieces
+
+__all__ = [
+    "influence_on_states",
+    "real_tokens",
+    "sizes_as_shares",
+    "state_gradients",
+    "state_removals",
+    "states_and_embeddings",
+]
+
+ROWS = 1 << 15  # tokens of a batched pass back, at most
+
+
+def sizes_as_shares(values: np.ndarray) -> np.ndarray:
+    """Sizes that add up to 1; zeros where there is nothing."""
+    sizes = np.abs(values)
+    total = sizes.sum(-1, keepdims=True)
+    zeros = np.zeros_like(sizes)
+    return np.asarray(np.divide(sizes, total, out=zeros, where=total > 0))
+
+
+def real_tokens(encoding: Encoding, model: InspectableModel) -> np.ndarray:
+    """Positions that attention is about: no special tokens, not even those that somebody typed."""
+    special = getattr(model.hf.config, "special_ids", ())
+    in_text = encoding.start >= 0
+    is_special = np.isin(encoding.ids, special)
+    return np.flatnonzero(in_text & ~is_special)
+
+
+def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+    """[n] the gradient of the predicted class's probability at each hidden state, as shares of its size."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
+    for batch in model.passes(encodings, graph=True):
+        output: Any = batch.output  # of which a pass fills every field
+        probabilities = output.logits.softmax(-1)
+        best = probabilities.max(-1).values.sum()
+        (slope,) = torch.autograd.grad(best, output.read)
+        sizes = to_numpy(slope.norm(dim=-1))
+        for owner, row in zip(batch.owners, sizes, strict=True):
+            real = real_tokens(encodings[owner], model)
+            found[owner] = sizes_as_shares(row[real])
+    return found
+
+
+def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list[np.ndarray]:
+    """[n] how far the predicted class's probability moves without each hidden state, as shares."""
+    found: list[np.ndarray] = [np.zeros(0)] * len(encodings)
+    for batch in model.passes(encodings):
+        moves = to_numpy(moves_without_each_state(model, batch.output))
+        for owner, row in zip(batch.owners, moves, strict=True):
+            real = real_tokens(encodings[owner], model)
+            found[owner] = sizes_as_shares(row[real])
+    return found
+
+
+@torch.inference_mode()
+def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor:
+    """[b i] how far the predicted class's probability moves when hidden state i gets no attention."""
+    view = model.view
+    texts, tokens = output.scores.shape
+    probabilities = output.logits.softmax(-1)
+    predicted = probabilities.argmax(-1)
+
+    itself = torch.eye(tokens, dtype=torch.bool, device=output.real.device)
+    others = output.real[:, None, :] & ~itself  # [b i t] without i
+    scores = output.scores[:, None, :].expand(texts, tokens, tokens)
+    logits = view.decoder(view.normalizer(scores, others) @ output.read)  # [b i c]
+
+    of_predicted = predicted[:, None, None].expand(texts, tokens, 1)
+    without = logits.softmax(-1).gather(-1, of_predicted)[..., 0]
+    whole = probabilities.gather(1, predicted[:, None])
+    moves: torch.Tensor = (whole - without).abs()
+    return moves
+
+
+def influence_on_states(
+    model: InspectableModel, encoding: Encoding, *, facets: bool = False
+) -> np.ndarray:
+    """[p i] the share that each word has in each hidden state, of any classifier with word embeddings.
+
+    The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
+    """
+    real = real_tokens(encoding, model)
+    states, leaf = states_and_embeddings(model, encoding)
+    width = states.shape[-1]
+    positions = torch.from_numpy(real)
+    if facets:
+        positions = positions.repeat_interleave(width)
+        slopes = torch.eye(width, dtype=states.dtype).repeat(len(real), 1)
+    else:  # of the length of a state
+        slopes = functional.normalize(states[0].detach()[positions], dim=-1)
+
+    sizes = np.zeros((len(positions), len(real)))
+    most = max(1, ROWS // max(1, len(encoding)))
+    for start in range(0, len(positions), most):
+        part = slice(start, start + most)
+        # the slope of each row's number at all states
+        wanted = states.new_zeros(len(positions[part]), *states.shape)
+        rows = torch.arange(len(wanted))
+        wanted[rows, 0, positions[part]] = slopes[part].to(wanted)
+        (slope,) = torch.autograd.grad(
+            states, leaf, wanted, retain_graph=True, is_grads_batched=True
+        )
+        at_words = slope[:, 0, real]
+        sizes[part] = to_numpy(at_words.norm(dim=-1))
+    if facets:
+        by_facet = np.square(sizes).reshape(len(real), width, len(real))
+        sizes = np.sqrt(by_facet.sum(1))
+    return sizes_as_shares(sizes)
+
+
+def states_and_embeddings(
+    model: InspectableModel, encoding: Encoding
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
+    everything = np.ones((1, len(encoding)), bool)
+    (piece,) = pieces(0, encoding, None, everything, False)
+    prepared = model.runner.arguments(Chunk([piece], piece.lengths, "exact"), "mask")
+    call = prepared.call
+    call.view = model.runner.view
+    call.record = frozenset({"embeddings"})
+    with torch.inference_mode(False):
+        output = model.runner.forward(prepared, graph=True, hidden=True)
+    # of an attention classifier the states that attention reads
+    if isinstance(output, ClassifierOutput):
+        states: Any = output.read
+    else:
+        states = output.hidden_states[-1]
+    return states, call.leaves[0]

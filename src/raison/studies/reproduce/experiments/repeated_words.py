@@ -1,0 +1,136 @@
+"""A word that stands alone at a position, and whether it is repeated there (P0 Figure 4).
+
+The paper has a curve over positions for the word "the"; here the frequent words of a text, so that there is an interval
+and a test, with the curve of "the" among them. Positions must be learned (or absolute in another way): with rotary ones
+nothing depends on where a lone word stands. What is measured at large, on parts of any size, is `raison compatibility`.
+Vafa et al. 2021, section 4.2 and Figure 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from raison.core import progress
+from raison.core.errors import InputError
+from raison.core.evaluation import EvaluatedText, Evaluation
+from raison.core.parameters import check_integer
+from raison.core.records import Example
+from raison.models.transformers_model import TransformersWriter
+from raison.studies.context_blocks import encode_blocks, read_block_texts
+from raison.studies.random_parts import measure_random_parts
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    column_field,
+    evaluation_of_rows,
+    experiment,
+)
+from raison.studies.word_repetition import WordRepetition, frequent_words, repetition_of_word
+
+__all__ = ["PLACES", "RepetitionRow", "repeated_words"]
+
+PLACES = ("first", "later", "beside")  # specs of the suite: where the word stands
+THE = " the"
+SUBSET = 10  # tokens of the random parts on which perplexity is told
+
+Curve = dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class RepetitionRow(ResultRow):
+    """The numbers of one word."""
+
+    repeats: float = column_field("mean f(w | w)", higher=False)
+    top: float = column_field("share of the positions at which w is the first choice", higher=False)
+
+
+@experiment("repetition")
+def repeated_words(trial: Trial) -> Evaluation:
+    """How likely a word is repeated that stands alone, by its position, over the frequent words of a text."""
+    run = trial.run
+    model = trial.model
+    if not isinstance(model, TransformersWriter):
+        raise InputError(f"{model.name} does not write: pass a language model or a translator.")
+    size = int(run.settings.get("positions", 64))
+    check_integer("positions", size, 3)
+    size = min(size, model.max_tokens or size)
+    if unknown := set(trial.methods.values()) - set(PLACES):
+        known = ", ".join(PLACES)
+        strange = ", ".join(sorted(unknown))
+        raise InputError(f"A word stands {known}, not {strange}.")
+
+    count = run.settings.get("blocks", 40)
+    texts = read_block_texts(
+        model, run.data, split=run.split, limit=count, folder=trial.data_dir, length=size
+    )
+    plain_texts = [example.text for example in texts]
+    words = frequent_words(model, plain_texts, trial.count)
+    if len(words) < 2:
+        raise InputError(
+            f"{run.data} holds no words that {model.name} reads as one token: give other texts."
+        )
+    others = [*words[1:], words[0]]
+    repetitions = []
+    for number, (word, other) in enumerate(zip(words, others, strict=True)):
+        progress.report(number, len(words), "words repeated")
+        repetitions.append(repetition_of_word(model, word, other, size))
+
+    rows = {}
+    for title, place in trial.methods.items():
+        rows[title] = [row_of_place(repetition, place) for repetition in repetitions]
+    notes = [
+        f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
+        perplexity_sentence(model, texts, size, trial.seed),
+    ]
+    evaluation = evaluation_of_rows(
+        trial, RepetitionRow.columns(), rows, data=run.data, notes=notes
+    )
+    by_position, by_distance = [], []
+    for repetition in repetitions:
+        by_position.append(repetition.alone)
+        by_distance.append(repetition.beside)
+    curves = {
+        "repetition_curve": curve_of_the_and_mean(words, by_position),
+        "distance_curve": curve_of_the_and_mean(words, by_distance),
+    }
+    evaluated = [EvaluatedText(word.strip(), word) for word in words]
+    return replace(evaluation, texts=tuple(evaluated), curves=curves)
+
+
+def curve_of_the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
+    """The curve of "the", if it is there, and the mean of all."""
+    curves = {}
+    if THE in words:
+        curves["the"] = values[words.index(THE)].tolist()
+    curves[f"mean of {len(words)} words"] = np.mean(values, axis=0).tolist()
+    return curves
+
+
+def row_of_place(repetition: WordRepetition, place: str) -> RepetitionRow:
+    """The numbers of a word that stands at the first position, at later ones, or beside another word."""
+    if place == "beside":
+        repeated = repetition.beside
+        is_top = repetition.beside_top
+    else:
+        positions = slice(0, 1) if place == "first" else slice(1, None)
+        repeated = repetition.alone[positions]
+        is_top = repetition.alone_top[positions]
+    return RepetitionRow(repeats=float(repeated.mean()), top=float(is_top.mean()))
+
+
+def perplexity_sentence(
+    model: TransformersWriter, texts: Sequence[Example], size: int, seed: int
+) -> str:
+    """How well the model reads whole contexts and parts of them, in words."""
+    blocks = encode_blocks(model, texts, size)
+    measured = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed)
+    phrases = []
+    for row in reversed(measured.subsets):
+        given = "the whole context" if row.size is None else f"{row.size} random tokens of it"
+        phrases.append(f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given {given}")
+    perplexities = " and ".join(phrases)
+    count = measured.subsets[-1].count
+    return f"Perplexity {perplexities}, in {count} places of that text."

@@ -1,0 +1,69 @@
+"""What a rationale costs: the smallest, greedy on masked texts, greedy on what is kept, refined (P0, Table 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from raison.core.evaluation import Evaluation
+from raison.studies.reproduce.experiment import (
+    ResultRow,
+    Trial,
+    column_field,
+    evaluation_of_rows,
+    experiment,
+    run_setting,
+)
+from raison.studies.reproduce.experiments.long_range_agreement import usable_examples
+from raison.studies.reproduce.target_rationales import find_rationales
+
+__all__ = ["CostRow", "search_cost"]
+
+
+@dataclass(frozen=True)
+class CostRow(ResultRow):
+    """The numbers of one example."""
+
+    cpu_seconds: float = column_field("of the process, for one example alone", higher=False)
+    token_forwards: float = column_field(
+        "tokens pushed through the blocks, for one example", higher=False
+    )
+    length: float = column_field("tokens of the rationale, the previous one counted", higher=False)
+    proved: float = column_field(
+        "no smaller rationale exists, and the search knows it", higher=True
+    )
+
+
+@experiment("cost")
+def search_cost(trial: Trial) -> Evaluation:
+    """CPU seconds and token-forwards of each search, one example of the agreement templates at a time.
+
+    The setting `removal` names for a title what absence means in its search (mask: the whole text runs for every set);
+    the others use the model's default. The check of the answer, which every search makes, is part of the cost.
+    """
+    usable = usable_examples(trial)
+    no_removals: dict[str, str] = {}
+    removals: Mapping[str, str] = run_setting(trial, "removal", no_removals)
+    find_rationales(
+        trial, "warming up", "greedy(largest=1)", usable.targets[:1]
+    )  # what is made once is nobody's cost
+
+    rows = {}
+    for title, spec in trial.methods.items():
+        found = find_rationales(
+            trial, title, spec, usable.targets, removal=removals.get(title), group=1
+        )
+        rows_of_method = []
+        for rationale, cost in zip(found.rationales, found.costs, strict=True):
+            rows_of_method.append(
+                CostRow(
+                    cpu_seconds=cost.cpu_seconds,
+                    token_forwards=cost.tokens,
+                    length=float(len(rationale.order)),
+                    proved=float(rationale.optimal),
+                )
+            )
+        rows[title] = rows_of_method
+    return evaluation_of_rows(
+        trial, CostRow.columns(), rows, data="analogies", notes=[usable.sentence()]
+    )

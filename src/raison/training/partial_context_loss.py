@@ -1,0 +1,211 @@
+"""What training for partial contexts learns and measures: the loss under word dropout, and perplexity on subsets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch import nn
+
+from raison.models.tasks.seq2seq import Seq2SeqTask
+from raison.models.transformers_model import TransformersWriter
+from raison.training.compatibility_settings import CompatibilityTraining
+from raison.training.language_model_rows import TrainingRow
+from raison.training.seeds import seeded_generator
+from raison.training.word_dropout import DropoutSide, KeepRule, Keeps, draw_keeps
+from raison.training.word_dropout_attention import keeping_only
+
+__all__ = ["PartialContextLoss", "TokenSubsets", "draw_token_subsets", "subset_perplexities"]
+
+IGNORED = -100
+
+Inputs: TypeAlias = dict[str, torch.Tensor]  # arguments of a model of transformers, by name
+
+
+@dataclass(frozen=True)
+class PartialContextLoss:
+    """How rows become a loss and perplexities, under any keeps."""
+
+    learner: Any  # what runs: a model of transformers, plain or wrapped by peft
+    model: TransformersWriter  # as raison has loaded it: its tokens
+    rule: KeepRule
+    training: CompatibilityTraining
+    heads: dict[str, int]  # of each kind of attention
+    lead: int = 0  # tokens at the start that are always kept
+
+    @property
+    def two_sides(self) -> bool:
+        """The model is an encoder-decoder."""
+        return self.model.task == "seq2seq"
+
+    def inputs(self, rows: Sequence[TrainingRow]) -> tuple[Inputs, torch.Tensor]:
+        """Arguments of the model, and what each of its rows should say [b s]."""
+        device = next(self.learner.parameters()).device
+        task = self.model.definition
+        if not isinstance(task, Seq2SeqTask):
+            ids = torch.tensor([row.target for row in rows], device=device)
+            # all-ones on purpose: without a mask transformers may look for packed sequences
+            return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[
+                :, 1:
+            ]
+
+        pad = self.model.codec.pad_id
+        unscored = [IGNORED] * (len(task.prefix_ids) - 1)
+        sources, targets, answers = [], [], []
+        for row in rows:
+            sources.append(row.source)
+            targets.append((*task.prefix_ids, *row.target[:-1]))
+            answers.append((*unscored, *row.target))
+        source, source_real = pad_token_rows(sources, pad)
+        target, target_real = pad_token_rows(targets, pad)
+        labels, _ = pad_token_rows(answers, IGNORED)
+        inputs = {
+            "input_ids": source.to(device),
+            "attention_mask": source_real.long().to(device),
+            "decoder_input_ids": target.to(device),
+            "decoder_attention_mask": target_real.long().to(device),
+        }
+        return inputs, labels.to(device)
+
+    def sides(self, inputs: Inputs) -> list[DropoutSide]:
+        """The sequences of a batch, target first."""
+        if not self.two_sides:
+            real = inputs["attention_mask"].bool()
+            fixed = torch.arange(real.shape[1], device=real.device) < self.lead
+            return [DropoutSide(real, self.heads["self"], fixed)]
+        source_heads = max(self.heads["encoder"], self.heads["cross"])
+        return [
+            DropoutSide(inputs["decoder_attention_mask"].bool(), self.heads["decoder"]),
+            DropoutSide(inputs["attention_mask"].bool(), source_heads),
+        ]
+
+    def surprise(self, inputs: Inputs, labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
+        """[b s] − log p of each label; 0 where there is none."""
+        with keeping_only(keeps):
+            logits = self.learner(**inputs, use_cache=False).logits
+        if logits.dtype != torch.float64:
+            logits = logits.float()
+        flat = nn.functional.cross_entropy(
+            logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED, reduction="none"
+        )
+        return flat.view(labels.shape)
+
+    def loss(self, model: nn.Module, rows: Sequence[TrainingRow], part: int) -> torch.Tensor:
+        """Mean surprise of a batch, with word dropout if the coin says so."""
+        inputs, labels = self.inputs(rows)
+        keeps = draw_keeps(
+            self.rule,
+            self.training.mix,
+            self.sides(inputs),
+            seed=self.training.seed,
+            step=part,
+            coins=self.training.coins,
+        )
+        return self.surprise(inputs, labels, keeps).sum() / (labels != IGNORED).sum()
+
+    def measure(self, rows: Sequence[TrainingRow]) -> dict[str, float]:
+        """Perplexities of held-out rows."""
+        return subset_perplexities(
+            self,
+            rows,
+            subset=self.training.subset,
+            batch=self.training.batch,
+            seed=self.training.seed,
+        )
+
+
+@torch.inference_mode()
+def subset_perplexities(
+    contexts: PartialContextLoss,
+    rows: Sequence[TrainingRow],
+    *,
+    subset: int = 10,
+    batch: int = 8,
+    seed: int = 0,
+    draws: int = 2,
+) -> dict[str, float]:
+    """Perplexity of held-out rows: of every token given all before it, and of tokens given random subsets.
+
+    A subset has `subset` tokens: the one that the prediction is read from, and the others drawn from all before it (of
+    an encoder-decoder, from the source as well; all, where there are fewer). So `subset` − 1 tokens are kept, and only
+    the rows behind the last of them are measured: each of them sees exactly such a set, and given that it does, the
+    set is a uniform draw of what lies before it. Tokens that are never removed come on top.
+    """
+    full, full_count = 0.0, 0
+    partial, partial_count = 0.0, 0
+    for start in range(0, len(rows), batch):
+        group = sorted(rows[start : start + batch], key=len)
+        inputs, labels = contexts.inputs(group)
+        scored = labels != IGNORED
+        full += float(contexts.surprise(inputs, labels, None).cpu().double().sum())
+        full_count += int(scored.sum())
+        for draw in range(draws):
+            subsets = draw_token_subsets(
+                contexts.sides(inputs), subset - 1, seeded_generator(seed, start, draw)
+            )
+            counted = subsets.rows_behind.to(labels.device) & scored
+            partial += float(
+                contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double().sum()
+            )
+            partial_count += int(counted.sum())
+    return {
+        "perplexity": math.exp(full / max(1, full_count)),
+        f"perplexity of {subset} tokens": math.exp(partial / max(1, partial_count)),
+        f"predictions from {subset} tokens": partial_count,
+    }
+
+
+@dataclass(frozen=True)
+class TokenSubsets:
+    """Random sets of tokens, one for each example of a batch."""
+
+    keeps: Keeps
+    rows_behind: torch.Tensor  # [b s] rows of the decoder that lie behind all tokens of their set
+
+
+def draw_token_subsets(
+    sides: Sequence[DropoutSide], size: int, random: torch.Generator
+) -> TokenSubsets:
+    """Random sets of `size` tokens.
+
+    The last row of an example is never drawn, so that one row at least is measured.
+    """
+    target = sides[0]
+    real = target.real.bool().cpu()
+    width = real.shape[1]
+    place = torch.arange(width)
+    fixed = torch.zeros_like(real)
+    if target.fixed is not None:
+        fixed = target.fixed.cpu().expand_as(real)
+    free = real & ~fixed & (place < real.sum(1, keepdim=True) - 1)
+    if len(sides) > 1:
+        free = torch.cat([free, sides[1].real.bool().cpu()], dim=1)
+
+    noise = torch.rand(free.shape, generator=random, dtype=torch.float64).masked_fill(~free, 2.0)
+    chosen = (noise.argsort(1).argsort(1) < size) & free
+    of_target, of_source = chosen[:, :width], chosen[:, width:]
+    last = torch.where(of_target, place, -1).amax(1, keepdim=True)
+    keeps = Keeps(
+        target=for_all_heads(of_target | (fixed & real), target),
+        source=for_all_heads(of_source, sides[1]) if len(sides) > 1 else None,
+    )
+    return TokenSubsets(keeps, (place > last) & real & ~fixed)
+
+
+def for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
+    """[b h t] one set for all heads."""
+    return keep[:, None].expand(-1, side.heads, -1).to(side.real.device)
+
+
+def pad_token_rows(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """[b t] rows filled up on the right, and where they are real."""
+    width = max(map(len, rows))
+    padded = torch.full((len(rows), width), fill)
+    real = torch.zeros(len(rows), width, dtype=torch.bool)
+    for number, row in enumerate(rows):
+        padded[number, : len(row)] = torch.tensor(row)
+        real[number, : len(row)] = True
+    return padded, real

@@ -1,0 +1,199 @@
+"""How word dropout gets into any transformers model: through its attention interface, without a fork.
+
+While `word_dropout_attention(model)` is open, the model's configs name an attention of ours. It calls the family's own
+eager function with one more mask joined to its own; what is kept travels in a context variable. So soft caps, windows,
+biases and grouped heads stay the family's business, and the mask is a full 4-D one: nothing is ever said by gaps in
+`position_ids`, which transformers would read as packed sequences. Afterwards the configs say what they said before.
+
+Blocked pairs get the lowest number of the mask's dtype instead of a constant that is added, and rows in which all
+pairs are blocked give exactly 0, as evaluation does (models/attention/hook.py); a constant added to every score of a
+row would leave its softmax as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import torch
+from torch import nn
+
+from raison.core.errors import Unsupported
+from raison.models.attention.registration import eager_of, register_attention
+from raison.models.attention.view import attention_kind
+from raison.training.word_dropout import Keeps, allowed_attention_pairs
+
+__all__ = ["AttentionReach", "heads_within_reach", "keeping_only", "word_dropout_attention"]
+
+Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
+
+NAME = "raison_dropout"
+SIZE = 7  # tokens of the sequence that a model is tried on
+KEPT = 3  # each so manyeth of them is kept
+CHECKPOINTING = (
+    "gradient_checkpointing",
+    "activation_checkpointing",
+)  # flags of modules, by their old and new name
+
+
+@dataclass
+class AttentionReach:
+    """Which attentions of a model are reached, and with how many heads."""
+
+    kinds: dict[int, str]  # id of a module -> self | encoder | decoder | cross
+    heads: dict[str, int] = field(default_factory=dict)  # kind -> heads
+
+
+_reach: ContextVar[AttentionReach | None] = ContextVar("raison_reach", default=None)
+_keeps: ContextVar[Keeps | None] = ContextVar("raison_keeps", default=None)
+
+
+def attention_with_keeps(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    **kwargs: object,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The family's own eager attention, with the keeps of the running pass joined to its mask."""
+    eager = eager_of(type(module))
+    reach, keeps = _reach.get(), _keeps.get()
+    kind = reach.kinds.get(id(module), "self") if reach is not None else "self"
+    if reach is not None:
+        reach.heads[kind] = query.shape[1]
+    keep = keeps.of(kind) if keeps is not None else None
+    if keep is None:
+        whole: tuple[torch.Tensor, torch.Tensor | None] = eager(
+            module, query, key, value, attention_mask, **kwargs
+        )
+        return whole
+    allowed = allowed_attention_pairs(keep[:, : query.shape[1]], kind, query.shape[2])  # [b h s t]
+    if attention_mask is None:
+        attention_mask = torch.zeros((), dtype=query.dtype, device=query.device)
+    lowest = torch.finfo(attention_mask.dtype).min
+    mask = attention_mask.expand(allowed.shape).masked_fill(~allowed, lowest)
+    output, weights = eager(module, query, key, value, mask, **kwargs)  # output [b s h d]
+    nothing = (mask <= lowest / 2).all(
+        -1
+    )  # [b h s]: must not become an average of what may not be seen
+    return output.masked_fill(nothing.transpose(1, 2)[..., None], 0.0), weights
+
+
+@contextmanager
+def word_dropout_attention(model: Transformer) -> Iterator[AttentionReach]:
+    """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
+    if uses_checkpointing(model):
+        raise Unsupported(
+            "Word dropout and gradient checkpointing exclude each other (what is computed again would be computed "
+            "without dropout): turn checkpointing off first."
+        )
+    register_attention(NAME, attention_with_keeps)
+    with_config = [module for module in model.modules() if hasattr(module, "config")]
+    configs = list({id(module.config): module.config for module in with_config}.values())
+    before = [config._attn_implementation for config in configs]
+    reach = AttentionReach(
+        {id(module): attention_kind(name, model) for name, module in model.named_modules()}
+    )
+    token = _reach.set(reach)
+    try:
+        for config in configs:
+            config._attn_implementation = NAME
+        yield reach
+    finally:
+        _reach.reset(token)
+        for config, name in zip(configs, before, strict=True):
+            config._attn_implementation = name
+
+
+def uses_checkpointing(model: Transformer) -> bool:
+    """Whether a part of the model computes its forward pass again during the backward pass."""
+    flags = [getattr(module, name, False) for module in model.modules() for name in CHECKPOINTING]
+    return any(flag is True for flag in flags)
+
+
+@contextmanager
+def keeping_only(keeps: Keeps | None) -> Iterator[None]:
+    """Forward passes inside see only what is kept; None: everything."""
+    token = _keeps.set(keeps)
+    try:
+        yield
+    finally:
+        _keeps.reset(token)
+
+
+@torch.inference_mode()
+def heads_within_reach(model: Transformer, name: str) -> dict[str, int]:
+    """Heads of each kind of attention; refuses a model in which dropped tokens would still be seen.
+
+    The model is tried, not believed: with some tokens dropped, other words in their places must change nothing in the
+    rows that may not see them.
+    """
+    refusal = Unsupported(
+        f"The attention of {name} can't be reached through transformers' attention interface, so words can't be "
+        "dropped from it: use another model."
+    )
+    was_training = model.training
+    model.eval()
+    try:
+        heads = heads_if_hidden(model)
+    except (RuntimeError, TypeError, ValueError, KeyError) as error:
+        raise refusal from error
+    finally:
+        model.train(was_training)
+    if heads is None:
+        raise refusal
+    return heads
+
+
+def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
+    """Heads of each kind of attention; None where dropped tokens are seen."""
+    two_sides = has_two_sides(model)
+    with word_dropout_attention(model) as reach:
+        trial_logits(model, None, other_words=False)
+        wanted = {"encoder", "decoder", "cross"} if two_sides else {"self"}
+        if set(reach.heads) != wanted:
+            return None
+        device = next(model.parameters()).device
+        keep = torch.zeros(1, max(reach.heads.values()), SIZE, dtype=torch.bool, device=device)
+        keep[..., ::KEPT] = True
+        trials = [Keeps(target=keep), Keeps(source=keep)] if two_sides else [Keeps(target=keep)]
+        if not all(hides_words(model, keeps) for keeps in trials):
+            return None
+        return dict(reach.heads)
+
+
+def hides_words(model: Transformer, keeps: Keeps) -> bool:
+    """Whether other words in dropped places change nothing, although they do where nothing is dropped."""
+    first = trial_logits(model, keeps, other_words=False)
+    other = trial_logits(model, keeps, other_words=True)
+    plain = trial_logits(model, None, other_words=False)
+    changed = trial_logits(model, None, other_words=True)
+    rows = torch.ones(SIZE, dtype=torch.bool) if keeps.target is None else keeps.target[0, 0]
+    return torch.equal(first[rows], other[rows]) and not torch.equal(plain[rows], changed[rows])
+
+
+def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) -> torch.Tensor:
+    """[t v] logits of a short sequence; with `other_words` others stand where nothing is kept."""
+    vocabulary = model.config.get_text_config().vocab_size
+    device = next(model.parameters()).device
+    places = torch.arange(SIZE, device=device)
+    ids = places * 5 % (vocabulary - 1) + 1
+    changed = torch.where(places % KEPT == 0, ids, (ids + 2) % vocabulary) if other_words else ids
+    inputs = {"input_ids": changed[None], "attention_mask": torch.ones_like(ids)[None]}
+    if has_two_sides(model):
+        about_source = keeps is None or keeps.source is not None
+        about_target = keeps is None or keeps.target is not None
+        inputs["input_ids"] = (changed if about_source else ids)[None]
+        inputs["decoder_input_ids"] = (changed if about_target else ids)[None]
+    with keeping_only(keeps):
+        logits: torch.Tensor = model(**inputs, use_cache=False).logits[0]
+    return logits
+
+
+def has_two_sides(model: Transformer) -> bool:
+    """Whether the model is an encoder-decoder."""
+    return bool(getattr(model.config, "is_encoder_decoder", False))
