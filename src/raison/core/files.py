@@ -1,4 +1,4 @@
-"""A file is written whole or not at all.
+"""Atomic writing (write_whole): a file is written whole or not at all, and half-written ones are known by their names.
 
 Everything that raison writes to the disk goes to a file of another name first, which takes the place of the real one
 when it is complete. A killed process leaves that other file behind; `is_half_written` knows it by its name.

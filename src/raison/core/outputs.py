@@ -1,4 +1,4 @@
-"""Files and folders that a command writes: checked before the work begins, and put in place whole at its end.
+"""Checks of files and folders that a command writes, before its work begins; at the end they are put in place whole.
 
 A result goes to a regular file. It never takes the place of something that the command reads or that belongs to a run,
 and of another file only where that was asked for (`--force`).

@@ -1,4 +1,4 @@
-"""AttCAT: attention that a token receives, times its share in the answer."""
+"""AttCAT: attention that a token receives, times its impact on the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of the last layer."""
+"""Last attention: that of the last layer, at the rows of the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of all layers, averaged."""
+"""Mean attention: of all layers and heads, averaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of all layers, multiplied."""
+"""Attention roll-out: attention of all layers, multiplied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for an absent word, as an embedding: the other end of a path to the text.
+"""Baselines of path methods: word embeddings that stand for an absent word (zero, pad, mask, mean, a text).
 
     zero         no embedding at all; RMSNorm divides it by almost nothing, so the path jumps at its very start
     pad          the embedding of the padding token

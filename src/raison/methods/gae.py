@@ -1,4 +1,4 @@
-"""Generic attention explainability: what attention passes on, weighted by what the answer makes of it."""
+"""GAE, generic attention explainability: what attention passes on, weighted by what the answer makes of it."""
 
 from __future__ import annotations
 

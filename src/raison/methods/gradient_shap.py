@@ -1,4 +1,4 @@
-"""Gradients at random places between random absent texts and the real one."""
+"""GradientSHAP (expected gradients): gradients at random places between random absent texts and the real one."""
 
 from __future__ import annotations
 

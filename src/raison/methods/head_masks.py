@@ -1,4 +1,4 @@
-"""Which attention heads matter, read off an artifact of `raison heads` (P4 section 4.2).
+"""Masks of attention heads: which heads are syntactic or positional, read from `raison heads` (P4 section 4.2).
 
     synt: α_k − max λ_k > ξ_synt for some relation k       pos: max_r α_r > ξ_pos
 

@@ -1,4 +1,4 @@
-"""How rare a word is: a control that knows the language but not the model."""
+"""Inverse document frequency: how rare a word is, a control that knows the language but not the model."""
 
 from __future__ import annotations
 

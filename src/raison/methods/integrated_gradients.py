@@ -1,4 +1,4 @@
-"""Gradients collected along a straight path from an absent text to the real one."""
+"""Integrated gradients, collected along a straight path from an absent text to the real one."""
 
 from __future__ import annotations
 

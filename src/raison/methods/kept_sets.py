@@ -1,4 +1,4 @@
-"""What a target is worth when only some units are kept: the question of every method that removes parts."""
+"""Values of a target for sets of kept units (evaluate_sets): the question of every method that removes parts."""
 
 from __future__ import annotations
 

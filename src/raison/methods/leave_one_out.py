@@ -1,4 +1,4 @@
-"""Units removed one by one."""
+"""Leave one out: units removed one by one."""
 
 from __future__ import annotations
 

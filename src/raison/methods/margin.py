@@ -1,4 +1,4 @@
-"""How far a score may be off: the half width of a 95 % interval, from a standard error and Student's t distribution.
+"""Margins of error: half the width of a score's 95 % interval, from its standard error and Student's t distribution.
 
 A standard error that was itself estimated from a few draws is often too small. Two standard errors then cover less than
 95 %; quantiles of Student's t are larger just so much that they cover 95 % where the draws are normal.

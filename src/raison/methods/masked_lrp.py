@@ -1,4 +1,4 @@
-"""P4: relevance through the attention heads that matter, rolled out."""
+"""Masked LRP (P4): relevance through the attention heads that matter, rolled out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of neighbouring units removed together."""
+"""Occlusion: windows of neighbouring units removed together."""
 
 from __future__ import annotations
 

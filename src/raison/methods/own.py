@@ -1,4 +1,4 @@
-"""What a model that explains itself says: its own attention, or its own selection."""
+"""The own explanation of a model that explains itself: its attention, or its selection."""
 
 from __future__ import annotations
 

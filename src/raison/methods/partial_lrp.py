@@ -1,4 +1,4 @@
-"""LRP of the last block's attention weights."""
+"""Partial LRP: relevance of the last block's attention weights."""
 
 from __future__ import annotations
 

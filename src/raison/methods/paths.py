@@ -1,4 +1,4 @@
-"""Straight paths from absent texts to real ones, and the gradients on them."""
+"""Straight paths of embeddings from absent texts to real ones, and the slopes (gradients) on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores by place alone: what a real method has to beat."""
+"""Position scores: by place in the text alone, what a real method has to beat."""
 
 from __future__ import annotations
 

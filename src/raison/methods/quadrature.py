@@ -1,4 +1,4 @@
-"""The integral over a path of a vector whose parts add up to the slope of a known scalar.
+"""Quadrature: rules (midpoint, reference, adaptive) for the integral of a gradient over a path.
 
     I = ∫₀¹ G(α) dα,  G(α) ∈ Rᵗ,  Σ_t G_t(α) = F′(α)
 

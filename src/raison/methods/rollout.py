@@ -1,4 +1,4 @@
-"""How tokens mix, block after block, on the one axis of an encoding.
+"""Roll-out of attention maps over blocks, on the one axis of an encoding: which token each row got its content from.
 
 A map of attention (or of anything else that says how much row i takes from column j) is laid on a matrix over the
 whole axis, whatever streams it connects: an encoder's own words, a decoder's, or a decoder's words and the source. So a

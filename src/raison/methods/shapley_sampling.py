@@ -1,4 +1,4 @@
-"""Shapley values as the mean over random orders of units."""
+"""Shapley sampling: Shapley values as the mean over random orders of units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients averaged over noisy copies of the text."""
+"""SmoothGrad: gradients averaged over noisy copies of the text."""
 
 from __future__ import annotations
 

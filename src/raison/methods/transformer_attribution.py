@@ -1,4 +1,4 @@
-"""Gradient ⊙ relevance of attention weights, rolled out."""
+"""Transformer attribution: gradient ⊙ relevance of attention weights, rolled out."""
 
 from __future__ import annotations
 

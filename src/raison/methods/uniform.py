@@ -1,4 +1,4 @@
-"""The same score everywhere: what a real method has to beat."""
+"""Uniform scores: the same everywhere, what a real method has to beat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention times the length of what it carries."""
+"""Value-weighted attention: attention times the length of what it carries."""
 
 from __future__ import annotations
 

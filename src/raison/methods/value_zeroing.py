@@ -1,4 +1,4 @@
-"""How far a token's state moves when another token's value is switched off."""
+"""Value zeroing: how far a token's state moves when another token's value is switched off."""
 
 from __future__ import annotations
 

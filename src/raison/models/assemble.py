@@ -1,4 +1,4 @@
-"""From a transformers model and its tokenizer to a `Model`: its task, its family, and what it really offers."""
+"""Assembling a `Model` from a transformers model and its tokenizer: its task, its family, and what it really offers."""
 
 from __future__ import annotations
 

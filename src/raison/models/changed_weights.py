@@ -1,4 +1,4 @@
-"""The same model with some weights changed: shares everything else, and leaves the user's model alone."""
+"""A model with moved word embeddings or shuffled weights, which shares the rest and leaves the user's model alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files of a model really hold: no pickle is opened unasked, and no weight is invented.
+"""Checkpoints: checks of the files of a model, so that no pickle is opened unasked and no weight is missing.
 
 transformers draws at random every weight that no file gives, and says so in a log. An explanation of such a model would
 look like any other, so a model with missing weights is refused.

@@ -1,4 +1,4 @@
-"""Talking to the model hub without waiting for it, and saying what went wrong in one sentence."""
+"""The model hub: whether it is reachable, and loading steps whose errors become one sentence."""
 
 from __future__ import annotations
 

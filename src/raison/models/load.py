@@ -1,4 +1,4 @@
-"""Open anything that can be explained: a name, a folder, a GGUF file, a model in memory, a function.
+"""`load`: open anything that can be explained, a name, a folder, a GGUF file, a model in memory, a function.
 
 Nothing here imports torch before a model is opened, so that `import raison` and the command line's help are quick.
 """

@@ -1,4 +1,4 @@
-"""Growing in the order of an attribution method: the baselines of P0."""
+"""Search by order: growing a rationale in the order of an attribution method, the baselines of P0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said for sure about a rationale: checked anew, apart from the search that found it."""
+"""Certificates of rationales: what was proved about one, checked anew and apart from the search that found it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest sufficient set, by looking at all smaller ones."""
+"""Exact search: the smallest sufficient set, by looking at all smaller ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Greedy rationalization, the published algorithm: add what helps most until it is enough."""
+"""Greedy search, the published algorithm: add what helps most until it is enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From coarse to fine: sufficient passages first, then sentences inside them, then words inside those."""
+"""Hierarchical search: sufficient passages first, then sentences inside them, then words inside those."""
 
 from __future__ import annotations
 

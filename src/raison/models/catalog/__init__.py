@@ -1,4 +1,4 @@
-"""Models that work without an account: small, pinned, taken from the hub or from ordinary package registries.
+"""The catalog of models that work without an account: small, pinned, taken from the hub or from package registries.
 
 One file per model, which registers its own entry; nothing here imports torch before a model is opened, so
 that listing the catalog is instant.

@@ -1,4 +1,4 @@
-"""Single members out of a package archive; its code is never run and its paths are never followed."""
+"""Extracting a single member of a package archive; its code is never run and its paths are never followed."""
 
 from __future__ import annotations
 

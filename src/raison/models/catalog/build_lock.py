@@ -1,4 +1,4 @@
-"""One builder at a time, across processes and threads."""
+"""The lock of a model folder: one builder at a time, across processes and threads."""
 
 from __future__ import annotations
 

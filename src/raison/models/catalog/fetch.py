@@ -1,4 +1,4 @@
-"""One pinned package file from a registry, or a few files from the hub; verified before anyone reads them."""
+"""Fetching one pinned package file from a registry, or a few files from the hub; verified before anyone reads them."""
 
 from __future__ import annotations
 

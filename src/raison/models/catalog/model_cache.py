@@ -1,4 +1,4 @@
-"""Finished model folders on the disk: built once, published whole, checked at every use."""
+"""The cache of finished model folders on the disk: built once, published whole, checked at every use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening finished folders without a word from transformers and without a look at the network."""
+"""Loading finished model folders without a word from transformers and without a look at the network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about model families, one small file each.
+"""Families: the facts about model architectures, one small file each.
 
 Most families need none: what a model does with positions, masks and attention is learned from its own
 functions. A file here states the exceptions, and names the family for the tables.

@@ -1,4 +1,4 @@
-"""What a freshly loaded model can honestly offer.
+"""The probe: what a freshly loaded model can honestly offer.
 
 Nothing is believed because of a name: a view must give the plain model's logits, deleting must equal
 masking, an empty source must hide what it holds. What fails is not offered.

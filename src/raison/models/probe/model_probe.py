@@ -1,4 +1,4 @@
-"""The probe: everything that is tried on a model before it is believed."""
+"""`probe_model`: everything that is tried on a model before it is believed, its weights and its answers."""
 
 from __future__ import annotations
 

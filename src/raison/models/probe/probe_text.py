@@ -1,4 +1,4 @@
-"""The text that a model is tried on, and the borders at which it may begin to attend in another way."""
+"""The text and target that a model is tried on, and the attention spans at which it may begin to attend otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which removals really hide what they remove, and whether prefixes of kept tokens may be shared."""
+"""The removals that a model offers: which really hide; whether prefixes of kept tokens may be shared."""
 
 from __future__ import annotations
 

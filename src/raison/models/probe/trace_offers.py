@@ -1,4 +1,4 @@
-"""What a trace really brings: gradients, hidden states, attention; and whether heads can be switched off."""
+"""What traces of a model offer: gradients, hidden states, attention; and whether heads can be switched off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view beside the plain model: what both answer, and how far that differs."""
+"""Differences between the view and the plain model: outcomes of both, and how far they may differ."""
 
 from __future__ import annotations
 
