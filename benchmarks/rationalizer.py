@@ -24,10 +24,9 @@ from torch.nn import functional
 from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.rationalizers.batching import batch_inputs
 from raison.rationalizers.build import build_rationalizer
-from raison.rationalizers.config import VARIANTS, RationalizerConfig
+from raison.rationalizers.config import VARIANTS, RationalizerConfig, RationalizerTraining
 from raison.rationalizers.encoders import load_encoder
-from raison.rationalizers.training_config import RationalizerTraining
-from raison.rationalizers.training_loop import BatchLoss
+from raison.rationalizers.training_loop import RationalizerBatchLoss
 from raison.training.feed import BatchFeed
 from raison.training.labelled_lines import read_labelled_lines
 from raison.training.labelled_parts import examples_by_part, labels_of_parts
@@ -94,7 +93,7 @@ def training(models: dict[str, Any], feed: BatchFeed, rounds: int) -> list[str]:
         if name == "ordinary":
             loss = partial(fine_tuning, model, feed)
         else:
-            batch_loss = BatchLoss(
+            batch_loss = RationalizerBatchLoss(
                 model, model.settings, RationalizerTraining(), pad=0, warm_steps=0, seed=0
             )
             loss = partial(selecting, batch_loss, model, feed)
@@ -113,7 +112,9 @@ def fine_tuning(model: Any, feed: BatchFeed, number: int) -> torch.Tensor:
     return functional.cross_entropy(model(**batch_inputs(lines, 0)).logits, labels)
 
 
-def selecting(loss: BatchLoss, model: Any, feed: BatchFeed, number: int) -> torch.Tensor:
+def selecting(
+    loss: RationalizerBatchLoss, model: Any, feed: BatchFeed, number: int
+) -> torch.Tensor:
     lines: Any = feed(number)
     return loss(model, lines, number)
 

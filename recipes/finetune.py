@@ -292,7 +292,7 @@ def train(
     look: Callable[[], dict[str, float]],
 ) -> tuple[float, list[dict[str, float]]]:
     """Train in place, from the checkpoint if there is one; CPU seconds, and what `look` saw every so many steps."""
-    course = FitSettings(
+    fit_settings = FitSettings(
         out=args.out,
         steps=total,
         settings=settings(args) | {"number of steps": total},
@@ -306,7 +306,7 @@ def train(
             groups(model, args),
             feed,
             lambda model, batch, step: model(**batch).loss,
-            course,
+            fit_settings,
             look,
         )
     return done.seconds, done.history

@@ -133,7 +133,7 @@ def teach(args: argparse.Namespace) -> None:
         "lr": args.lr,
         "seed": args.seed,
     }
-    course = FitSettings(
+    fit_settings = FitSettings(
         args.out,
         args.steps,
         settings,
@@ -146,7 +146,7 @@ def teach(args: argparse.Namespace) -> None:
     groups = [{"params": list(net.parameters()), "peak": args.lr}]
     feed = lambda step: texts(args.batch, seeded_generator(args.seed, step))  # noqa: E731
     with word_dropout_attention(net), progress.listen(progress_log_lines()):
-        done = fit(net, groups, feed, loss, course, lambda: perplexity(net, args.seed))
+        done = fit(net, groups, feed, loss, fit_settings, lambda: perplexity(net, args.seed))
     net.save_pretrained(args.out)
     tokenizer().save_pretrained(args.out)
     report = {

@@ -17,8 +17,8 @@ from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.load import load
 from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.rationalizers.batching import batch_inputs, sorted_batches
+from raison.rationalizers.config import RationalizerTraining
 from raison.rationalizers.encoders import load_encoder
-from raison.rationalizers.training_config import RationalizerTraining
 from raison.training.data_names import name_of_data
 from raison.training.early_stopping import BestEpochKeeper
 from raison.training.feed import BatchFeed
@@ -104,7 +104,7 @@ def train_ordinary(
         {"params": [p for p in moving if id(p) not in heads], "peak": training.lr},
         {"params": [p for p in moving if id(p) in heads], "peak": training.head_lr},
     ]
-    course = FitSettings(
+    fit_settings = FitSettings(
         out=out,
         steps=training.epochs * each,
         settings=settings,
@@ -113,7 +113,9 @@ def train_ordinary(
         bfloat16=training.bfloat16,
     )
     feed = BatchFeed(lines.parts["train"], training.batch, seed)
-    done = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
+    done = fit(
+        model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop
+    )
     best.restore(model)
     report = {
         "what": "ordinary",

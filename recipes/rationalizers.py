@@ -31,9 +31,8 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.datasets.overlap import normalise_text, overlap
 from raison.models.load import load
-from raison.rationalizers.config import VARIANTS
+from raison.rationalizers.config import VARIANTS, LossWeights, RationalizerTraining
 from raison.rationalizers.train import train_rationalizer
-from raison.rationalizers.training_config import LossWeights, RationalizerTraining
 from raison.studies.reproduce.rationalizer_lines import (
     OWN,
     OtherAnswers,

@@ -342,7 +342,7 @@ class Falling(FitSettings):
 def train(
     model: MarianMTModel,
     feed: Callable[[int], Batch],
-    course: Falling,
+    fit_settings: Falling,
     peak: float,
     look: Callable[[], dict[str, Any]],
 ) -> FitProgress:
@@ -354,7 +354,7 @@ def train(
             groups,
             feed,
             lambda model, batch, step: losses(model, batch, smoothing=0.1),
-            course,
+            fit_settings,
             look,
         )
 
@@ -411,7 +411,7 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if not total:
         raise InputError(f"Every pair is longer than {POSITIONS} tokens: give more --pieces.")
     told = settings(args) | {"number of steps": total, "number of pairs": len(pairs)}
-    course = Falling(
+    fit_settings = Falling(
         out=args.out,
         steps=total,
         settings=told,
@@ -436,7 +436,7 @@ def teach(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
             "BLEU": bleu(translate(model, tokenizer, [pair.german for pair in some]), some),
         }
 
-    done = train(model, feed, course, args.lr, look)
+    done = train(model, feed, fit_settings, args.lr, look)
     say("translating the tests")
     cpu = time.process_time()
     parts = {"dev": dev, **{name: held[name] for name in TESTS}}

@@ -194,19 +194,19 @@ def test_the_shipped_rationalizer(sentiment_rationalizer, data_dir):
 
 @pytest.mark.registry
 def test_long_texts_take_the_fused_kernel_and_give_the_same(smollm2, monkeypatch):
-    from raison.models.attention import hook
+    from raison.models.attention import view_hooks
 
     text = " ".join(PROMPTS * 12)
     encoding = smollm2.encode([raison.Example(text)])[0]
     target = smollm2.resolve_targets(encoding)[0][1]
     keep = np.ones((2, len(encoding)), bool)
     keep[1, 5:9] = False
-    assert len(encoding) > hook.LONG
+    assert len(encoding) > view_hooks.LONG
     used = []
-    real = hook.fused_attention
-    monkeypatch.setattr(hook, "fused_attention", lambda: used.append(1) or real())
+    real = view_hooks.fused_attention
+    monkeypatch.setattr(view_hooks, "fused_attention", lambda: used.append(1) or real())
     (fused,) = smollm2.score([Question(encoding, target, keep)])
     assert used
-    monkeypatch.setattr(hook, "LONG", 10**9)
+    monkeypatch.setattr(view_hooks, "LONG", 10**9)
     (eager,) = smollm2.score([Question(encoding, target, keep)])
     np.testing.assert_allclose(fused.value, eager.value, rtol=1e-3, atol=2e-3)

@@ -7,11 +7,10 @@ import copy
 import torch
 
 from raison.rationalizers.build import build_rationalizer
-from raison.rationalizers.config import RationalizerConfig
+from raison.rationalizers.config import RationalizerConfig, RationalizerTraining
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.output import RationalizerOutput
 from raison.rationalizers.train import train_rationalizer
-from raison.rationalizers.training_config import RationalizerTraining
 from raison.testing import tiny_hf
 from raison.training import fit as fitting
 from tests.helpers.small_classifiers import reviews

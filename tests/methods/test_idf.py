@@ -153,17 +153,17 @@ def test_the_command_fits_a_table(tmp_path):
      ("bad.jsonl", '["a"]\n', "Line 1")],
 )  # fmt: skip
 def test_what_the_command_refuses(tmp_path, name, content, said):
-    from raison.cli.idf import idf
+    from raison.cli.idf import idf_command
 
     if content is not None:
         (tmp_path / name).write_text(content)
     with pytest.raises(InputError, match=said):
-        idf(tmp_path / name, tmp_path / "out.json")
+        idf_command(tmp_path / name, tmp_path / "out.json")
     assert not (tmp_path / "out.json").exists()
     with pytest.raises(InputError, match="from 1 up"):
-        idf(tmp_path / name, tmp_path / "out.json", words=0)
+        idf_command(tmp_path / name, tmp_path / "out.json", words=0)
     with pytest.raises(InputError, match="can't be written"):
-        idf(tmp_path / name, tmp_path / "nowhere" / "out.json")
+        idf_command(tmp_path / name, tmp_path / "nowhere" / "out.json")
 
 
 def test_names():

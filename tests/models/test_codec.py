@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.units import group_tokens
-from raison.models.axis import axis_of
 from raison.models.codec import Codec, align
+from raison.models.tasks.base import axis_of
 from raison.testing.tiny import tiny_model, tiny_tokenizer
 from tests.helpers.token_units import (
     FRAGMENTS,

@@ -277,8 +277,8 @@ def measured() -> None:
 def rationalizer() -> None:
     """Trained there, stopped, and gone on with here; with full weights, with an adapter, with GRUs."""
     import raison
+    from raison.rationalizers.config import LossWeights, RationalizerTraining
     from raison.rationalizers.train import train_rationalizer
-    from raison.rationalizers.training_config import LossWeights, RationalizerTraining
     from raison.testing import tiny_hf
 
     hf, words = tiny_hf("bert", "classification", double=False)

@@ -107,8 +107,8 @@ def test_ctrl_c_and_exits_are_no_failures_of_a_library(ends):
     def stop():
         raise ends
 
-    with pytest.raises(ends):
-        panics.checked(stop, ModelError)
+    with pytest.raises(ends), panics.failing_as(ModelError):
+        stop()
     with pytest.raises(ends):
         hub.run_loading_step(stop, "name", "tokenizer")
 

@@ -13,11 +13,12 @@ import transformers
 import raison
 from raison.core.errors import ModelError, Unsupported
 from raison.core.records import Example
-from raison.models.attention import hook
-from raison.models.attention.call import Seen, current
+from raison.models.attention import view_hooks
+from raison.models.attention.call import Seen, running_call
+from raison.models.attention.products import ReweightedProducts
+from raison.models.attention.view_settings import ModelSettings, keep_settings
 from raison.models.families.big_bird import sparse_from
 from raison.models.protocol import Question, TargetSpec
-from raison.models.runner.view_settings import Settings
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.tiny import encoder_decoder_keywords, tokenizer_of_family
@@ -106,12 +107,12 @@ def test_masking_keeps_what_a_family_does_behind_its_attention_weights(name):
     assert np.ptp(masked) > 0.05
 
 
-class Recomputing(hook.Reweighted):
+class Recomputing(ReweightedProducts):
     """Weights change where they are multiplied, but what comes out is computed anew from them."""
 
-    def product(self, mark, weights, values, multiply):
-        self.output = super().product(mark, weights, values, multiply)
-        return self.output
+    def result_of_product(self, mark, weights, values, product):
+        self.output = product
+        return product
 
 
 def recomputed(*args, **kwargs):
@@ -124,18 +125,18 @@ def recomputed(*args, **kwargs):
             made.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hook, "Reweighted", Watch)
+        patch.setattr(view_hooks, "ReweightedProducts", Watch)
         output, weights = PLAIN_TAP(*args, **kwargs)
     return (made[-1].output.transpose(1, 2), weights) if made else (output, weights)
 
 
-PLAIN_TAP = hook.attention
+PLAIN_TAP = view_hooks.view_attention
 
 
 def test_the_probe_notices_a_mask_that_forgets_what_comes_behind_the_weights(monkeypatch):
     hf, tokenizer = model_of("granite_swa")
     assert raison.load(hf, tokenizer).runner.switches_heads
-    monkeypatch.setattr(hook, "attention", recomputed)
+    monkeypatch.setattr(view_hooks, "view_attention", recomputed)
     model = raison.load(hf, tokenizer)
     assert "mask" not in model.removals and "delete" not in model.removals
     assert not model.runner.switches_heads
@@ -206,7 +207,7 @@ def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one(
 
 
 def test_the_probe_notices_a_model_that_changes_itself(monkeypatch):
-    monkeypatch.setattr(Settings, "restore", lambda self: None)
+    monkeypatch.setattr(ModelSettings, "restore", lambda self: None)
     with pytest.raises(ModelError, match="changes its own settings while it runs"):
         raison.load(*bird())
     assert raison.load(*tiny_hf("bert", "classification")).removals  # an ordinary model does not
@@ -230,7 +231,7 @@ def test_settings_are_put_back_whatever_a_pass_does():
 
     model = Odd()
     inner, seen = model.inner, model.seen
-    settings = raison.models.runner.view_settings.settle(model, one_at_a_time=True)
+    settings = keep_settings(model, one_at_a_time=True)
     for _ in range(2):  # the turn is given back
         with pytest.raises(ValueError):
             model(torch.zeros(2))
@@ -268,7 +269,7 @@ HALF = {  # one of two layers attends
 def doubled(*args, **kwargs):
     """The tap as it would be if it recorded maps beside the function mode."""
     output, weights = PLAIN_TAP(*args, **kwargs)
-    call = current()
+    call = running_call.get()
     if call is not None and "softmaxes" in call.record:
         call.maps.append(Seen("self", weights, call.block))
     return output, weights
@@ -278,7 +279,7 @@ def doubled(*args, **kwargs):
 @pytest.mark.parametrize("broken", [False, True])
 def test_maps_of_half_of_the_layers_do_not_pass_for_maps_of_all(name, broken, monkeypatch):
     if broken:
-        monkeypatch.setattr(hook, "attention", doubled)
+        monkeypatch.setattr(view_hooks, "view_attention", doubled)
     model = raison.load(*model_of(name, **HALF[name]))
     assert "attention" not in model.offers and "gradients" in model.offers
 
@@ -379,27 +380,9 @@ def test_windows_beyond_a_real_text_are_crossed_by_position(name, settings):
 
 def test_a_window_that_is_counted_in_tokens_is_noticed(monkeypatch):
     """Were the family's rule asked about indices, a text without gaps would not tell."""
-    from raison.models.attention import masks
-
-    seen = masks.current
-    monkeypatch.setattr(
-        masks, "current", lambda: None if seen() is None else UnknownPositions(seen())
-    )
+    monkeypatch.setattr(view_hooks, "original_positions", lambda call: None)
     model = raison.load(*model_of("mistral", sliding_window=1024, max_position_embeddings=4096))
     assert model.removals[0] != "delete"
-
-
-class UnknownPositions:
-    """A call that does not say where its tokens stood."""
-
-    def __init__(self, call):
-        self.__dict__["call"] = call
-
-    def __getattr__(self, name):
-        return None if name == "positions" else getattr(self.call, name)
-
-    def __setattr__(self, name, value):
-        setattr(self.call, name, value)
 
 
 # -- gradients ------------------------------------------------------------------------------------------

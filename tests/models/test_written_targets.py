@@ -12,7 +12,7 @@ import raison
 from raison.core.records import Example
 from raison.models.load import load
 from raison.models.protocol import TargetSpec
-from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import outcomes_of_texts
 from raison.testing import tiny_hf, tiny_model
 
 TEXT = "The old town lies on a hill"
@@ -118,7 +118,7 @@ def test_a_forced_first_token_stands_before_the_target():
             0, 1:
         ]
     expected = [float(logits[k, i]) for k, i in enumerate(found[1].ids)]
-    (told,) = outcomes_of(model.runner, [found[0]], [found[1]])
+    (told,) = outcomes_of_texts(model.runner, [found[0]], [found[1]])
     own = told.log_softmax(-1)
     np.testing.assert_allclose(
         [float(own[k, i]) for k, i in enumerate(found[1].ids)], expected, atol=1e-5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import raison
-from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import outcomes_of_texts
 from raison.models.tasks.function import Function
 from raison.testing import tiny_model
 from tests.helpers.searches import (
@@ -68,7 +68,7 @@ def test_what_is_impossible_is_said(search, precise):
     model = tiny("gpt2")
     (encoding,) = model.encode([raison.Example(TEXT)])
     last = int(
-        outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0].argmin()
+        outcomes_of_texts(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0].argmin()
     )
     about = rationale(model, TEXT, search, target=[last], sufficient="argmax")
     claim = verify(model, about)

@@ -9,7 +9,7 @@ import torch
 import raison
 from raison.core.errors import InputError
 from raison.core.registry import rules
-from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import outcomes_of_texts
 from tests.helpers.searches import (
     TEXT,
     brute,
@@ -84,7 +84,7 @@ def test_a_contrast_asks_what_makes_one_beat_the_other(search, precise):
     """The target need not be the model's choice, as long as it beats the contrast."""
     model = tiny("gpt2")
     (encoding,) = model.encode([raison.Example("The old town")])
-    logits = outcomes_of(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0]
+    logits = outcomes_of_texts(model.runner, [encoding], [model.next_target(encoding, 0)])[0][0]
     ranked = [int(i) for i in logits.argsort(descending=True)]
     for better, worse in (
         (ranked[3], ranked[20]),

@@ -14,7 +14,7 @@ from raison.core.records import Example
 from raison.models.protocol import Question
 from raison.rationalizers.adapter import rationalizer_model
 from raison.rationalizers.batching import special_as_unknown
-from raison.rationalizers.calibration import calibrate
+from raison.rationalizers.calibration import calibrate_selector
 from raison.testing import check_model
 from raison.testing.precision import Float64
 from raison.training.labelled_lines import read_labelled_lines
@@ -84,7 +84,7 @@ def test_methods_that_move_embeddings_hold_the_choice(family, method):
     with Float64():
         model = rationalizer_model(hf, tokenizer, "tiny")
         (encoding,) = model.encode([Example(TEXTS[0])])
-        calibrate(hf, lambda: [{"input_ids": torch.tensor(encoding.ids)[None]}])
+        calibrate_selector(hf, lambda: [{"input_ids": torch.tensor(encoding.ids)[None]}])
         found = raison.explain(model, TEXTS[0], method, units="token")
         (kept,) = model.selected([encoding])
     inside = np.array([kept[found.units.of == u].any() for u in range(len(found.units))])

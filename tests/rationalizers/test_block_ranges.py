@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from raison.core.errors import Unsupported
-from raison.rationalizers.block_ranges import blocks_of, run_blocks
+from raison.rationalizers.block_ranges import blocks_of_encoder, run_blocks
 from raison.rationalizers.build import build_rationalizer
 from raison.rationalizers.config import RationalizerConfig
 from raison.rationalizers.train import train_rationalizer
@@ -26,7 +26,7 @@ def test_stretches_are_the_encoder(family):
     before = {name: id(module) for name, module in encoder.named_modules()}
     with torch.no_grad():
         whole = encoder.eval()(**inputs).last_hidden_state
-        every = run_blocks(encoder, 0, len(blocks_of(encoder)[1]), inputs)
+        every = run_blocks(encoder, 0, len(blocks_of_encoder(encoder)[1]), inputs)
         first = run_blocks(encoder, 0, 1, inputs)
         second = run_blocks(encoder, 1, 2, inputs, states=first.left[-1])
     assert torch.equal(every.output, whole)
@@ -37,7 +37,7 @@ def test_stretches_are_the_encoder(family):
 
 def test_what_cannot_be_split_is_refused(tmp_path):
     with pytest.raises(Unsupported, match="can't be split"):
-        blocks_of(encoder_of("albert")[0])
+        blocks_of_encoder(encoder_of("albert")[0])
     hf, tokenizer = tiny_hf("bart", "seq2seq")
     with pytest.raises(Unsupported, match="no encoder of BERT's kind"):
         train_rationalizer(hf, reviews(50), out=tmp_path / "r", tokenizer=tokenizer)

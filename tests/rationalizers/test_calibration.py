@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from raison.rationalizers.calibration import calibrate
+from raison.rationalizers.calibration import calibrate_selector
 from raison.rationalizers.config import pruning_levels
 from raison.rationalizers.losses import kept_shares
 from tests.helpers.small_rationalizers import (
@@ -26,7 +26,7 @@ def test_calibration_reaches_the_asked_share(pair):
     with torch.no_grad():
         model.selector.linear.bias.copy_(torch.tensor([2.0, -2.0]))  # would keep next to nothing
         model.selector.linear.weight.mul_(0.1)
-    calibrate(model, lambda: [inputs])
+    calibrate_selector(model, lambda: [inputs])
     told = model(**inputs)
     for number, mask in enumerate(told.masks):
         for text, share in enumerate(kept_shares(mask, told, len(shares_))):

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from raison.core.errors import InputError
-from raison.rationalizers.config import pruning_levels
-from raison.rationalizers.training_config import LossWeights, RationalizerTraining
+from raison.rationalizers.config import LossWeights, RationalizerTraining, pruning_levels
 from tests.helpers.small_classifiers import reviews
 from tests.helpers.small_rationalizers import (
     start,

@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 from raison.rationalizers.build import build_rationalizer
-from raison.rationalizers.calibration import calibrate
+from raison.rationalizers.calibration import calibrate_selector
 from raison.rationalizers.config import RationalizerConfig
 from raison.testing import tiny_hf
 from tests.oracles.rationalizers import LiteralRationalizer
@@ -46,7 +46,7 @@ def test_a_rationalizer_is_p1s_equations(predictor, hide, read):
     with torch.no_grad():
         for value in model.parameters():  # also where a fresh model has zeros and ones
             value.add_(0.2 * torch.randn_like(value))
-        calibrate(model, lambda: [{"input_ids": torch.tensor([ids])}])
+        calibrate_selector(model, lambda: [{"input_ids": torch.tensor([ids])}])
         told = model(torch.tensor([ids]), full=True)
         literal = LiteralRationalizer(model.state_dict(), model.config.special_ids, HEADS)
         masks, logits, full = literal.run(ids, settings)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from raison.rationalizers.batching import special_ids
-from raison.rationalizers.homogeneity import Homogeneity, measure_homogeneity, split_of
+from raison.rationalizers.homogeneity import Homogeneity, blocks_by_homogeneity, measure_homogeneity
 from tests.helpers.small_rationalizers import (
     TEXTS,
     batch_of,
@@ -39,6 +39,9 @@ def test_homogeneity_is_the_formula():
 
 def test_the_split_is_the_last_wide_block():
     alike = Homogeneity((90, 115, 107, 99, 107, 82, 40), (0,) * 7, 9)  # MiniLM
-    assert split_of(alike, rest=True) == 4
+    assert blocks_by_homogeneity(alike, rest=True) == 4
     rising = Homogeneity((1, 2, 3, 4, 5), (0,) * 5, 9)
-    assert split_of(rising, rest=True) == 3 and split_of(rising, rest=False) == 4
+    assert (
+        blocks_by_homogeneity(rising, rest=True) == 3
+        and blocks_by_homogeneity(rising, rest=False) == 4
+    )

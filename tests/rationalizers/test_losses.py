@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from raison.rationalizers.config import RationalizerConfig
+from raison.rationalizers.config import LossWeights, RationalizerConfig
 from raison.rationalizers.losses import (
     coherence,
     kept_shares,
@@ -13,7 +13,6 @@ from raison.rationalizers.losses import (
     rationalizer_loss,
     sparsity_gap,
 )
-from raison.rationalizers.training_config import LossWeights
 from tests.helpers.small_rationalizers import (
     batch_of,
     built,

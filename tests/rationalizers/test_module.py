@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from raison.rationalizers.batching import special_ids
-from raison.rationalizers.block_ranges import blocks_of
-from raison.rationalizers.calibration import calibrate
+from raison.rationalizers.block_ranges import blocks_of_encoder
+from raison.rationalizers.calibration import calibrate_selector
 from tests.helpers.small_rationalizers import (
     CONFIGS,
     ENCODERS,
@@ -160,7 +160,7 @@ def test_the_full_text_term_stops_before_the_pruning_blocks():
     model, tokenizer = built("bert", predictor="whole", blocks=2, pruning=1, full_text="mid_cls")
     model.train()
     told = model(**batch_of(tokenizer))
-    blocks = blocks_of(model.encoder)[1]
+    blocks = blocks_of_encoder(model.encoder)[1]
     wanted = [next(block.parameters()) for block in blocks]
     early, late = torch.autograd.grad(told.full_logits.sum(), wanted, allow_unused=True)
     assert early is not None and early.abs().sum() > 0 and late is None
@@ -174,7 +174,7 @@ def test_a_short_text_with_one_token_is_no_failure():
         ids = torch.tensor(np.random.default_rng(0).choice(words, (64, count)))
         ends = torch.tensor([[tokenizer.cls_token_id], [tokenizer.sep_token_id]]).expand(2, 64)
         inputs = {"input_ids": torch.cat([ends[0][:, None], ids, ends[1][:, None]], 1)}
-        calibrate(model, lambda inputs=inputs: [inputs])
+        calibrate_selector(model, lambda inputs=inputs: [inputs])
         told = model(**inputs)
         assert (told.rationale.sum(1) >= 1).all()
         forced = told.margins[-1].masked_fill(~told.real, -torch.inf).max(1).values <= 0

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from raison.rationalizers.hiding_attention import attention, seeing
+from raison.rationalizers.hiding_attention import attention_that_hides, seeing
 from raison.rationalizers.selection import decide_mask, sample_mask
 from tests.helpers.small_rationalizers import (
     encoder_of,
@@ -44,7 +44,7 @@ def test_the_gradient_of_seeing_a_token_is_the_whole_step():
 
     def attended(seen):
         with seeing(seen):
-            return attention(module.eval(), query, key, value, None, scaling=0.5)[0]
+            return attention_that_hides(module.eval(), query, key, value, None, scaling=0.5)[0]
 
     seen = torch.tensor([[1.0, 0.0, 1.0, 0.0, 1.0]], dtype=torch.float64, requires_grad=True)
     upstream = torch.randn(1, 5, 2, 4, dtype=torch.float64, generator=random)
@@ -73,7 +73,9 @@ def test_the_gradient_of_weights_between_0_and_1_is_their_slope():
 
     def worth(seen):
         with seeing(seen):
-            return (attention(module, query, key, value, None, scaling=0.5)[0] * upstream).sum()
+            return (
+                attention_that_hides(module, query, key, value, None, scaling=0.5)[0] * upstream
+            ).sum()
 
     weights = torch.tensor([[0.3, 0.9, 0.05, 0.6]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(worth, weights)

@@ -12,10 +12,9 @@ import torch
 import raison
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.rationalizers.config import VARIANTS
+from raison.rationalizers.config import VARIANTS, LossWeights
 from raison.rationalizers.evaluate import evaluate_rationalizer
 from raison.rationalizers.train import train_rationalizer
-from raison.rationalizers.training_config import LossWeights
 from raison.testing import tiny_hf
 from raison.training import fit as fitting
 from raison.training.labelled_lines import read_labelled_lines

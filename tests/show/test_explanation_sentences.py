@@ -6,7 +6,7 @@ import pytest
 
 import raison
 from raison.core.errors import InputError
-from raison.models.runner.whole_texts import outcomes_of
+from raison.models.tasks.base import outcomes_of_texts
 from raison.show.explanation_sentences import (
     headline_phrases,
     provenance_phrases,
@@ -31,7 +31,7 @@ def test_the_headline_shows_the_targets_own_probability():
     model = raison.load(hf, tokenizer)
     shares = dict(
         enumerate(
-            outcomes_of(model.runner, model.encode([raison.Example(TEXT)]))[0][0]
+            outcomes_of_texts(model.runner, model.encode([raison.Example(TEXT)]))[0][0]
             .softmax(-1)
             .tolist()
         )

@@ -122,22 +122,22 @@ class Interrupting:
 def test_ctrl_c_finishes_the_step_and_the_same_call_goes_on(tmp_path, number):
     model, feed, loss = problem()
     look = lambda: {"sum": sum(float(p.sum()) for p in model.parameters())}  # noqa: E731
-    course = FitSettings(tmp_path / "often", 8, every=3, accumulate=2, settings={"lr": 1})
+    fit_settings = FitSettings(tmp_path / "often", 8, every=3, accumulate=2, settings={"lr": 1})
     handlers = signal.getsignal(signal.SIGINT)
-    whole = fit(model, one_group(model), feed, loss, course, look)
+    whole = fit(model, one_group(model), feed, loss, fit_settings, look)
     expected = [p.detach().clone() for p in model.parameters()]
-    (course.out / "checkpoint.pt").unlink()
+    (fit_settings.out / "checkpoint.pt").unlink()
     model, feed, loss = problem()
     with pytest.raises(
         TrainingStopped, match="Stopped after step 4 of 8: the same command goes on from there."
     ) as stopped:
-        fit(model, one_group(model), Interrupting(feed, 6, number), loss, course, look)
+        fit(model, one_group(model), Interrupting(feed, 6, number), loss, fit_settings, look)
     assert stopped.value.exit_code == 130
     assert signal.getsignal(signal.SIGINT) is handlers
     model, _, _ = problem(1)  # other weights: the checkpoint's count
     heard = []
     with progress.listen(lambda done, total, what: heard.append((done, total, what))):
-        again = fit(model, one_group(model), feed, loss, course, look)
+        again = fit(model, one_group(model), feed, loss, fit_settings, look)
     assert heard[0] == (4, 8, "going on after step 4")
     assert again.losses == whole.losses and again.history == whole.history
     assert all(torch.equal(a, b) for a, b in zip(expected, model.parameters(), strict=True))

@@ -53,7 +53,7 @@ def test_other_settings_are_refused(tmp_path):
 )
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, error):
     model, feed, loss = problem()
-    course = FitSettings(tmp_path, 6, save_every=0.0)
+    fit_settings = FitSettings(tmp_path, 6, save_every=0.0)
     real, calls = torch.save, []
 
     def failing(state, place):
@@ -68,14 +68,14 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, erro
         with pytest.raises(
             TrainingNotSaved, match="could not be written .*the last checkpoint is kept: make room"
         ) as told:
-            fit(model, one_group(model), feed, loss, course)
+            fit(model, one_group(model), feed, loss, fit_settings)
     assert str(told.value).count(".  ") == 0 and "\n" not in str(told.value)
     assert sorted(p.name for p in tmp_path.glob("checkpoint*")) == ["checkpoint.pt"]
     assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["done"]["step"] == 3
-    again = fit(model, one_group(model), feed, loss, course)
+    again = fit(model, one_group(model), feed, loss, fit_settings)
     fresh, feed, loss = problem()
     (tmp_path / "checkpoint.pt").unlink()
-    assert fit(fresh, one_group(fresh), feed, loss, course).losses == again.losses
+    assert fit(fresh, one_group(fresh), feed, loss, fit_settings).losses == again.losses
 
 
 def test_a_full_disk_before_any_checkpoint(tmp_path, monkeypatch):

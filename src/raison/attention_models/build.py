@@ -1,4 +1,4 @@
-"""A classifier with random weights, and the word vectors that it starts from."""
+"""Builds a new attention classifier with random weights, and opens the word vectors that it starts from."""
 
 from __future__ import annotations
 

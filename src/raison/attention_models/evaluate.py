@@ -1,4 +1,4 @@
-"""How well a classifier predicts the labels of texts."""
+"""Evaluates an attention classifier: loss, accuracy and F1 on labelled texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From attention scores to attention weights: dense, sparse, and what lies between (P2).
+"""Normalizers from attention scores to attention weights: softmax, sparsemax, sparsegen, entmax (P2).
 
 A normalizer is called with scores a [.., t] and `real` [.., t], True where a token may be attended to; it gives weights
 that add up to 1 over real tokens and are exactly 0 elsewhere. A row without a real token has no weights at all.

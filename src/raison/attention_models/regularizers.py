@@ -1,4 +1,4 @@
-"""What keeps hidden states near the words that they stand for, so that attention on them is about those words (P3).
+"""Regularizers that keep hidden states near their words: tying loss and masked-word (MLM) loss (P3).
 
     tying   δ · mean over real tokens of ‖h_t − e_t‖²
     mlm     η · −log softmax(E h_t)[x_t], mean over chosen tokens: 15 % of the real ones, of which 80 % are [MASK], 10 %

@@ -1,10 +1,9 @@
-"""What the training of an attention classifier reports: training.json."""
+"""The report of an attention classifier's training (training.json) and its scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from raison.attention_models.config import ClassifierConfig, ClassifierTraining
 from raison.core.json_record import Record, record_field
@@ -28,7 +27,7 @@ class ClassifierReport(Record):
     what: str  # classifier
     data: str
     seed: int
-    asked: Mapping[str, Any]  # what makes the experiment what it is, beside its seed
+    asked: Mapping[str, object]  # what makes the experiment what it is, beside its seed
     config: ClassifierConfig = record_field("ClassifierConfig")
     training: ClassifierTraining = record_field("ClassifierTraining")
     embeddings: str  # where word vectors come from: no path of this machine
@@ -39,8 +38,7 @@ class ClassifierReport(Record):
     dev: ClassifierScores = record_field("ClassifierScores")
     test: ClassifierScores | None = record_field("ClassifierScores")
     epochs_run: int
-    history: tuple[
-        Mapping[str, Any], ...
-    ]  # the step and the scores of the development part, epoch by epoch
+    # the step and the scores of the development part, epoch by epoch
+    history: tuple[Mapping[str, object], ...]
     cpu_minutes: float
     command: str = ""

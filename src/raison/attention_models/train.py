@@ -1,4 +1,4 @@
-"""Train an attention classifier: labels only, early stopping, one seed or several.
+"""Trains an attention classifier from labels, with early stopping, one seed or several.
 
 loss = −log p(label) + δ · tying + η · mlm        (regularizers.py)
 """
@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional
 from transformers import PreTrainedTokenizerBase
 
-from raison.attention_models.build import new_classifier, word_vectors
+from raison.attention_models.build import WordVectors, new_classifier, word_vectors
 from raison.attention_models.config import ClassifierConfig, ClassifierTraining
 from raison.attention_models.evaluate import evaluate_classifier
 from raison.attention_models.module import AttentionClassifier
@@ -168,25 +168,15 @@ def train_one_classifier(
     vectors = word_vectors(
         training.embeddings, experiment.config.width, tokenizer, seeded_generator(seed, VECTORS)
     )
-    size = vectors.vectors.shape[1]
-    if experiment.width is not None and size != experiment.width:
-        raise InputError(
-            f"{training.embeddings} has vectors of {size} numbers, and the model wants {experiment.width}: leave the "
-            f"width away, or set it to {size}."
-        )
-    config = replace(experiment.config, width=size)
-    if training.longest is not None:
-        config = replace(config, longest=training.longest)
-
+    config = config_for_vectors(experiment, vectors)
     lines = read_labelled_lines(parts, tokenizer, labels, config.longest)
     if len(lines.parts["train"]) < training.batch:
         raise InputError(
             f"There are {len(lines.parts['train'])} training texts, fewer than a batch of {training.batch}: give more "
             "texts, or a smaller batch."
         )
-    model = model_on_device(
-        new_classifier(config, tokenizer, labels, vectors.vectors, seed), experiment.device
-    )
+    model = new_classifier(config, tokenizer, labels, vectors.vectors, seed)
+    model_on_device(model, experiment.device)
     model.words.requires_grad_(not training.freezes_embeddings)
     fitted = fit_classifier(model, lines, config, training, folder, seed)
 
@@ -215,6 +205,20 @@ def train_one_classifier(
     )
     write_classifier(folder, model, tokenizer, report)
     return report
+
+
+def config_for_vectors(experiment: ClassifierExperiment, vectors: WordVectors) -> ClassifierConfig:
+    """The config with the width of the word vectors, and the length that the training asks for."""
+    training, size = experiment.training, vectors.vectors.shape[1]
+    if experiment.width is not None and size != experiment.width:
+        raise InputError(
+            f"{training.embeddings} has vectors of {size} numbers, and the model wants {experiment.width}: leave the "
+            f"width away, or set it to {size}."
+        )
+    config = replace(experiment.config, width=size)
+    if training.longest is not None:
+        config = replace(config, longest=training.longest)
+    return config
 
 
 def texts_with_pairs(examples: Sequence[Example]) -> list[str]:
@@ -274,7 +278,7 @@ def fit_classifier(
             "peak": training.lr * training.attention_lr,
         },
     ]
-    course = FitSettings(
+    fit_settings = FitSettings(
         out=folder,
         steps=training.epochs * epoch,
         settings=settings,
@@ -286,7 +290,9 @@ def fit_classifier(
         every=epoch,
     )
     feed = BatchFeed(lines.parts["train"], training.batch, seed)
-    fitted = fit(model, groups, feed, loss, course, best.looking(model, look), best.enough)
+    fitted = fit(
+        model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop
+    )
     best.restore(model)
     return fitted
 

@@ -1,4 +1,4 @@
-"""Words as tokens: a tokenizer whose vocabulary comes from the training texts."""
+"""A tokenizer whose tokens are words, with a vocabulary from the training texts."""
 
 from __future__ import annotations
 

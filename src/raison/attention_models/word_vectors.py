@@ -1,4 +1,4 @@
-"""Where the vectors of a vocabulary's words come from: chance, a GloVe file, or a pretrained encoder."""
+"""Word vectors for a vocabulary: random, from a GloVe file or folder, or from a pretrained encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `raison` command and what all of its subcommands share."""
+"""The `raison` command: all subcommands put together, errors as sentences, closed streams, exit codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -15,7 +15,7 @@ from raison.core.errors import RaisonError, out_of_memory
 
 __all__ = ["app", "assemble", "guarded", "main"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+Command: TypeAlias = Callable[..., None]
 
 app = typer.Typer(
     name="raison",
@@ -27,45 +27,40 @@ app = typer.Typer(
 )
 
 
-def say(sentence: str) -> None:
+def say_on_stderr(sentence: str) -> None:
     """One sentence on stderr; whatever a label or file name holds, it can't command the terminal."""
     from raison.show.text_formats import clean_text
 
     print(f"raison: {clean_text(sentence)}", file=sys.stderr)
 
 
-def guarded(command: F) -> F:
+def guarded(command: Command) -> Command:
     """Turn whatever goes wrong in a command into one sentence and an exit code, never a traceback."""
 
     @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: object, **kwargs: object) -> None:
         from raison.models.panics import is_panic, unheard
 
         try:
             with unheard():
-                found = command(*args, **kwargs)
+                command(*args, **kwargs)
             sys.stdout.flush()  # a full disk is told now, not when Python ends
-            return found
         except RaisonError as error:
             if os.environ.get("RAISON_DEBUG") and error.__cause__ is not None:
                 raise
-            say(str(error))
+            say_on_stderr(str(error))
             raise SystemExit(error.exit_code) from None
         except KeyboardInterrupt:
-            say("interrupted.")
+            say_on_stderr("interrupted.")
             raise SystemExit(130) from None
-        except (
-            BrokenPipeError
-        ):  # the reader of our output has gone, as in `raison ls methods | head -1`
+        except BrokenPipeError:
+            # the reader of our output has gone, as in `raison ls methods | head -1`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
         except OSError as error:
-            unheard()
-            say(
-                f"{error.strerror or error}: {error.filename}."
-                if error.filename
-                else f"{error.strerror or error}."
-            )
+            drop_unwritten_output()
+            place = f": {error.filename}" if error.filename else ""
+            say_on_stderr(f"{error.strerror or error}{place}.")
             raise SystemExit(1) from None
         except (typer.Exit, typer.Abort):
             raise
@@ -73,20 +68,20 @@ def guarded(command: F) -> F:
             if not isinstance(error, Exception) and not is_panic(error):
                 raise
             if out_of_memory(error):
-                say("out of memory: shorten the text or use a smaller model.")
+                say_on_stderr("out of memory: shorten the text or use a smaller model.")
                 raise SystemExit(1) from None
             if os.environ.get("RAISON_DEBUG"):
                 raise
-            say(
+            say_on_stderr(
                 f"something unexpected happened ({type(error).__name__}: {error}): set RAISON_DEBUG=1 to see where, "
                 "and please report it."
             )
             raise SystemExit(1) from None
 
-    return run  # type: ignore[return-value]
+    return run
 
 
-def unheard() -> None:
+def drop_unwritten_output() -> None:
     """What could not be written to standard output is not tried again at the end, where nobody can tell it."""
     try:
         sys.stdout.flush()
@@ -94,7 +89,7 @@ def unheard() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def version(wanted: bool) -> None:
+def show_version(wanted: bool) -> None:
     if wanted:
         print(__version__)
         raise typer.Exit()
@@ -103,7 +98,8 @@ def version(wanted: bool) -> None:
 @app.callback()
 def common(
     version: Annotated[
-        bool, typer.Option("--version", callback=version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Why did the model predict this, and can you trust the answer?"""
@@ -130,24 +126,27 @@ def assemble() -> None:
     )
 
     if not app.registered_commands:
-        app.command("explain")(guarded(explain.explain))
-        app.command("rationalize")(guarded(rationalize.rationalize))
-        app.command("evaluate")(guarded(evaluate.evaluate))
-        app.command("compare")(guarded(evaluate.compare))
-        app.command("heads")(guarded(heads.heads))
-        app.command("idf")(guarded(idf.idf))
-        app.command("reproduce")(guarded(reproduce.reproduce))
-        app.command("compatibility")(guarded(compatibility.compatibility))
-        app.command("audit")(guarded(audit.audit))
-        app.command("ls")(guarded(ls.ls))
-        app.command("show")(guarded(show.show))
-        app.command("serve")(guarded(serve.serve))
-        app.command("run")(guarded(run.run))
-        app.command("status")(guarded(run.status))
-        app.command("report")(guarded(run.report))
+        app.command("explain")(guarded(explain.explain_command))
+        app.command("rationalize")(guarded(rationalize.rationalize_command))
+        app.command("evaluate")(guarded(evaluate.evaluate_command))
+        app.command("compare")(guarded(evaluate.compare_command))
+        app.command("heads")(guarded(heads.heads_command))
+        app.command("idf")(guarded(idf.idf_command))
+        app.command("reproduce")(guarded(reproduce.reproduce_command))
+        app.command("compatibility")(guarded(compatibility.compatibility_command))
+        app.command("audit")(guarded(audit.audit_command))
+        app.command("ls")(guarded(ls.ls_command))
+        app.command("show")(guarded(show.show_command))
+        app.command("serve")(guarded(serve.serve_command))
+        app.command("run")(guarded(run.run_command))
+        app.command("status")(guarded(run.status_command))
+        app.command("report")(guarded(run.report_command))
         store = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-        for verb in (run.verify, run.repair, run.compact, run.export, run.query):
-            store.command(verb.__name__)(guarded(verb))
+        store.command("verify")(guarded(run.verify_command))
+        store.command("repair")(guarded(run.repair_command))
+        store.command("compact")(guarded(run.compact_command))
+        store.command("export")(guarded(run.export_command))
+        store.command("query")(guarded(run.query_command))
         app.add_typer(store, name="store", help="Look into the results of a run.")
         training = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
         training.command("compatibility")(guarded(train_compatibility.train_compatibility_command))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -54,7 +54,7 @@ Html = Annotated[
 ]
 
 
-def audit(
+def audit_command(
     model: options.Model,
     data: Data,
     split: options.Split = None,
@@ -99,7 +99,7 @@ def audit(
         from raison.studies.audit.run_audit import audit as audited
 
         wait(f"opening {model}")
-        loaded: Any = load(
+        loaded = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
         wait(f"asking {loaded.name}")

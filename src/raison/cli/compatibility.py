@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Optional
 
 import typer
 
@@ -34,7 +34,7 @@ Figure = Annotated[
 ]
 
 
-def compatibility(
+def compatibility_command(
     data: Data,
     model: options.Model = "smollm2",
     split: options.Split = None,
@@ -73,7 +73,7 @@ def compatibility(
         from raison.studies.context_blocks import read_block_texts
 
         wait(f"opening {model}")
-        loaded: Any = load(
+        loaded = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
         texts = read_block_texts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -13,6 +13,10 @@ from raison.cli.explain import DEFAULT_MODEL
 from raison.cli.inputs import files_of_data, files_of_methods
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs, replacing
+
+if TYPE_CHECKING:
+    from raison.core.evaluation import Evaluation
+    from raison.models.protocol import Model
 
 FORMS = (".md", ".csv", ".json", ".html")
 DEFAULT_DATA = "reviews"  # embedded: the first command works on any machine
@@ -74,7 +78,7 @@ Export = Annotated[
 ]
 
 
-def evaluate(
+def evaluate_command(
     data: MaybeData = None,
     model: options.Model = DEFAULT_MODEL,
     method: Methods = None,
@@ -97,13 +101,14 @@ def evaluate(
     force: options.Force = False,
 ) -> None:
     """Measure explanations on a data set: methods x metrics, with intervals, curves and cost."""
-    check_forms(out or [])
+    check_result_endings(out or [])
     check_limit(limit)
     if method and explanations:
         raise InputError(
             "--explanations measures what was made elsewhere, so it takes no -M: leave one of them away."
         )
-    data = data if data is not None or explanations else DEFAULT_DATA
+    if data is None and not explanations:
+        data = DEFAULT_DATA
     inputs: list[str | Path | None] = [
         model,
         explanations,
@@ -117,20 +122,22 @@ def evaluate(
         from raison.studies import evaluate_methods as study
         from raison.studies.method_lists import method_list, metric_list
 
-        chosen = (
-            None if explanations else method_list(method or study.DEFAULT_METHODS)
-        )  # cheap to refuse now
+        chosen = None
+        if not explanations:
+            chosen = method_list(method or study.DEFAULT_METHODS)  # cheap to refuse now
         measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data or explanations}")
         result = study.evaluate(
-            opened(model, device, allow_pickle, trust_remote_code), data, chosen, measures, split=split, limit=limit,
-            target="gold" if gold_target else "predicted", units=units, removal=removal, seed=seed,
-            skip_broken=skip_broken, data_dir=data_dir, explanations=explanations, export=export,
+            loaded_or_name(model, device, allow_pickle, trust_remote_code), data, chosen, measures,
+            split=split, limit=limit, target="gold" if gold_target else "predicted", units=units, removal=removal,
+            seed=seed, skip_broken=skip_broken, data_dir=data_dir, explanations=explanations, export=export,
         )  # fmt: skip
-    publish(result, json, out or [])
+    publish_evaluation(result, json, out or [])
 
 
-def opened(model: str, device: str | None, allow_pickle: bool, trust_remote_code: bool) -> Any:
+def loaded_or_name(
+    model: str, device: str | None, allow_pickle: bool, trust_remote_code: bool
+) -> Model | str:
     """The model, or its name where nothing is said about opening it: a study may do without it."""
     if device is None and not allow_pickle and not trust_remote_code:
         return model
@@ -141,7 +148,7 @@ def opened(model: str, device: str | None, allow_pickle: bool, trust_remote_code
     )
 
 
-def compare(
+def compare_command(
     one: Annotated[str, typer.Argument(help="A method.")],
     other: Annotated[str, typer.Argument(help="Another one.")],
     data: Data = DEFAULT_DATA,
@@ -173,9 +180,9 @@ def compare(
         measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data}")
         result = study.evaluate(
-            opened(model, device, allow_pickle, trust_remote_code), data, chosen, measures, split=split, limit=limit,
-            target="gold" if gold_target else "predicted", units=units, removal=removal, seed=seed,
-            skip_broken=skip_broken, data_dir=data_dir,
+            loaded_or_name(model, device, allow_pickle, trust_remote_code), data, chosen, measures,
+            split=split, limit=limit, target="gold" if gold_target else "predicted", units=units, removal=removal,
+            seed=seed, skip_broken=skip_broken, data_dir=data_dir,
         )  # fmt: skip
         verdicts = testing.compare(result, *result.methods)
     if json:
@@ -192,7 +199,7 @@ def compare(
     print_paired_tests(verdicts, console)
 
 
-def check_forms(files: list[Path]) -> None:
+def check_result_endings(files: list[Path]) -> None:
     """Refuse a name whose ending tells no form of a result."""
     for path in files:
         if path.suffix.lower() not in FORMS:
@@ -206,7 +213,7 @@ def check_limit(limit: int | None) -> None:
         raise InputError(f"--limit is a whole number from 1 up, not {limit}.")
 
 
-def publish(result: Any, json: bool, files: list[Path]) -> None:
+def publish_evaluation(result: Evaluation, json: bool, files: list[Path]) -> None:
     """The table first, so that a full disk loses nothing; then the files."""
     from raison.show.evaluation_tables import evaluation_as_csv, evaluation_as_markdown
     from raison.show.html.evaluation import evaluation_page

@@ -11,7 +11,7 @@ import typer
 from raison.cli import options
 from raison.cli.inputs import files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of, number_or_text
+from raison.cli.texts import example_of_options, target_of_option
 from raison.core.errors import InputError, MethodFailed
 from raison.core.outputs import check_outputs
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "sentiment"
 
 
-def explain(
+def explain_command(
     text: Annotated[
         Optional[str], typer.Argument(help="The text, or - to read it from standard input.")
     ] = None,
@@ -54,17 +54,13 @@ def explain(
 
     Several methods stand side by side, with how far they agree.
     """
-    example = example_of(text, pair, question, context)
+    example = example_of_options(text, pair, question, context)
     names = method or []
     inputs: list[str | Path | None] = [model, context, *files_of_methods(names)]
     check_outputs((html, out, figure), force=force, inputs=inputs)
     check_figure_ending(figure)
-    if difference and len(names) < 2:
-        raise InputError("--difference needs two methods: name them with -M A -M B.")
-    if difference and json and figure is None:
-        raise InputError(
-            "--difference is a picture of two records, and --json prints records: leave one of them away."
-        )
+    if difference:
+        check_difference(names, prints_records=json, figure=figure)
     if seed < 0:
         raise InputError(f"A seed is a whole number from 0 up, not {seed}.")
     from raison.cli.progress import waiting
@@ -75,15 +71,14 @@ def explain(
         from raison.engine import Request
         from raison.models.load import load
 
-        chosen = [
-            methods.build(name) for name in names
-        ]  # misspelt ones are cheaper to refuse before a model is loaded
+        # misspelt ones are cheaper to refuse before a model is loaded
+        chosen = [methods.build(name) for name in names]
         wait(f"opening {model}")
         loaded = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
         request = Request(
-            target=number_or_text(target),
+            target=target_of_option(target),
             contrast=contrast,
             output=output,
             units=units,
@@ -100,6 +95,16 @@ def explain(
         raise MethodFailed(" ".join(map(str, failures)))
 
 
+def check_difference(methods: Sequence[str], *, prints_records: bool, figure: Path | None) -> None:
+    """Refuse a picture of a difference that there is not, or that has no place."""
+    if len(methods) < 2:
+        raise InputError("--difference needs two methods: name them with -M A -M B.")
+    if prints_records and figure is None:
+        raise InputError(
+            "--difference is a picture of two records, and --json prints records: leave one of them away."
+        )
+
+
 def explain_by_methods(
     model: Model,
     example: Example,
@@ -114,14 +119,15 @@ def explain_by_methods(
     for method in methods:
         check_needs(method, model)
     by_method, failures = [], []
-    for run in run_methods(
+    runs = run_methods(
         model,
         [example],
         methods,
         request,
         keep_going=True,
         before_method=lambda method: wait(method.name),
-    ):
+    )
+    for run in runs:
         if run.failure is None:
             by_method.append(run.explanations)
         else:  # the others are not lost

@@ -80,7 +80,7 @@ Positions = Annotated[
 ]
 
 
-def heads(
+def heads_command(
     model: options.Model = DEFAULT_MODEL,
     data: Data = None,
     parse: Parse = False,

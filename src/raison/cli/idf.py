@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.texts import read_file
+from raison.cli.texts import read_text_file
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
@@ -32,14 +32,14 @@ Corpus = Annotated[
 ]
 
 
-def idf(
+def idf_command(
     data: Data, out: Out, words: Words = None, corpus: Corpus = None, force: options.Force = False
 ) -> None:
     """Count in how many texts each word occurs: the table of the control idf."""
     check_outputs([out], force=force, inputs=[data])
     if words is not None and words < 1:
         raise InputError(f"The number of words is a whole number from 1 up, not {words}.")
-    texts = texts_of(data)
+    texts = texts_to_count(data)
     from raison.studies.document_frequencies import fit_idf
 
     table = fit_idf(texts, largest=words, corpus=corpus or data.name)
@@ -49,7 +49,7 @@ def idf(
     print(f"wrote {out}", file=sys.stderr)
 
 
-def texts_of(path: Path) -> list[str]:
+def texts_to_count(path: Path) -> list[str]:
     """The texts of a file; blank lines are none."""
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: name a file in it.")
@@ -57,11 +57,8 @@ def texts_of(path: Path) -> list[str]:
         raise InputError(
             f"{path.name!r} is no list of texts: write one in each line of a .txt, or use .jsonl."
         )
-    lines = [
-        (number, line)
-        for number, line in enumerate(read_file(path, limits.FILE).split("\n"), 1)
-        if line.strip()
-    ]
+    every_line = read_text_file(path, limits.FILE).split("\n")
+    lines = [(number, line) for number, line in enumerate(every_line, 1) if line.strip()]
     if not lines:
         raise InputError(f"{str(path)!r} is empty: give at least one text.")
     if path.suffix != ".jsonl":
@@ -76,10 +73,9 @@ def texts_of(path: Path) -> list[str]:
             raise InputError(
                 f"Line {number} of {str(path)!r} is not JSON: write one object in each line."
             ) from None
-        text = found.get("text") if isinstance(found, dict) else None
-        if not isinstance(text, str):
+        if not isinstance(found, dict) or not isinstance(found.get("text"), str):
             raise InputError(
                 f"Line {number} of {str(path)!r} has no text: give each object a field 'text'."
             )
-        texts.append(text)
+        texts.append(found["text"])
     return texts

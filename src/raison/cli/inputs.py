@@ -1,4 +1,4 @@
-"""The files that a command reads, from its options: none of them may be written over by its results."""
+"""The input files that a command reads, from its data and methods: no result may be written over them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def files_of_data(data: str | None, data_dir: str | PathLike[str] | None = None)
     with suppress(InputError):  # it is told when the data is read
         name, _ = parse_data_spec(data)
         registered = name if name in datasets else dataset_of_folder(name)
-        return [folder_of(datasets[registered], data_dir) if registered else Path(name)]
+        if registered:
+            return [folder_of(datasets[registered], data_dir)]
+        return [Path(name)]
     return []
 
 
@@ -33,12 +35,14 @@ def files_of_methods(methods: Iterable[str]) -> list[Path]:
     found: list[Path] = []
     for text in methods:
         with suppress(InputError):  # it is told when the method is made
-            found += files_in(Spec.parse(text))
+            found += files_in_spec(Spec.parse(text))
     return found
 
 
-def files_in(value: object) -> list[Path]:
+def files_in_spec(value: object) -> list[Path]:
     """The files that are named in a spec, however deep."""
     if isinstance(value, Spec):
-        return [path for each in value.params.values() for path in files_in(each)]
-    return [Path(value)] if isinstance(value, str) and Path(value).is_file() else []
+        return [path for each in value.params.values() for path in files_in_spec(each)]
+    if isinstance(value, str) and Path(value).is_file():
+        return [Path(value)]
+    return []

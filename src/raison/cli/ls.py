@@ -1,16 +1,16 @@
-"""raison ls: what can be typed."""
+"""raison ls: the names of methods, searches, rules, models, metrics and data sets, with descriptions."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from raison.cli import options
 
 
-def ls(
+def ls_command(
     what: Annotated[
         str, typer.Argument(help="methods, searches, rules, models, metrics or datasets.")
     ] = "methods",
@@ -20,7 +20,7 @@ def ls(
     from raison.api import ls as names_of
 
     names = names_of(what)
-    rows = [describe(what, name) for name in names]
+    rows = [name_with_description(what, name) for name in names]
     if json:
         import json as writer
 
@@ -39,7 +39,7 @@ def ls(
             print(sentence, file=sys.stderr)
 
 
-def describe(what: str, name: str) -> dict[str, Any]:
+def name_with_description(what: str, name: str) -> dict[str, str]:
     """A name with its first sentence, which is its documentation."""
     if what == "models":
         from raison.models import catalog
@@ -49,8 +49,11 @@ def describe(what: str, name: str) -> dict[str, Any]:
     from raison.api import LISTED
 
     entry = LISTED[what][name]
-    about = (entry.__doc__ or "").strip().splitlines()[0] if entry.__doc__ else ""
-    needs = (
-        ", ".join(sorted(LISTED[what].build(name).needs)) if what in ("methods", "searches") else ""
-    )
-    return {"name": name, "about": f"{about} (needs {needs})" if needs else about}
+    about = ""
+    if entry.__doc__:
+        about = entry.__doc__.strip().splitlines()[0]
+    if what in ("methods", "searches"):
+        needs = ", ".join(sorted(LISTED[what].build(name).needs))
+        if needs:
+            about += f" (needs {needs})"
+    return {"name": name, "about": about}

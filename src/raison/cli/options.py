@@ -1,4 +1,4 @@
-"""Options that mean the same in every command, defined once."""
+"""Typer options that mean the same in every command, defined once."""
 
 from __future__ import annotations
 

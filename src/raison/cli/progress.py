@@ -1,4 +1,4 @@
-"""A line on stderr that says what is going on, how far it is and when it will be done."""
+"""The progress line on stderr while a command is waiting, and libraries that are kept quiet."""
 
 from __future__ import annotations
 

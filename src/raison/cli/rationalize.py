@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -12,7 +13,7 @@ import typer
 from raison.cli import options
 from raison.cli.inputs import files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of, number_or_text, read_file
+from raison.cli.texts import example_of_options, read_text_file, target_of_option
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -26,7 +27,7 @@ DEFAULT_MODEL = "smollm2"
 
 
 @dataclass(frozen=True)
-class Question:
+class AskedQuestion:
     """What is to be answered from passages; without an answer the model gives one."""
 
     question: str
@@ -34,7 +35,7 @@ class Question:
     answer: str | None
 
 
-def rationalize(
+def rationalize_command(
     text: Annotated[
         Optional[str], typer.Argument(help="The text, or - to read it from standard input.")
     ] = None,
@@ -66,24 +67,19 @@ def rationalize(
     its answer rests on.
     """
     files = context or []
-    inputs: list[str | Path | None] = [model, *files, *files_of_methods([search] if search else [])]
+    inputs: list[str | Path | None] = [model, *files]
+    if search:
+        inputs += files_of_methods([search])
     check_outputs((html, out, figure), force=force, inputs=inputs)
-    passages = {unique_name(path, files): read_file(path) for path in files}
-    grounded = question is not None and bool(passages)
-    example = None if grounded else example_of(text, pair, question, None)
-    if grounded and text is not None:
-        raise InputError("Give the context once: as TEXT or with --context.")
-    if passages and question is None:
-        raise InputError("--context needs a --question.")
-    if grounded and (target or contrast or pair or truncate):
-        raise InputError(
-            "--target, --contrast, --pair and --truncate are for texts: name an answer with --answer."
-        )
+    passages = {passage_name(path, files): read_text_file(path) for path in files}
+    asked, example = None, None
+    if question is not None and passages:
+        asked = AskedQuestion(question, passages, answer)
+        check_grounding(text, has_text_options=bool(target or contrast or pair or truncate))
+    else:
+        example = example_of_options(text, pair, question, None)
+        check_text_options(passages, answer)
     check_figure_ending(figure)
-    if answer is not None and not grounded:
-        raise InputError(
-            "--answer belongs to --question and --context; name other targets with --target."
-        )
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
@@ -93,11 +89,10 @@ def rationalize(
         from raison.models.load import load
 
         # misspelt names are cheaper to refuse before a model is loaded
-        chosen = build_search(
-            search or ("hierarchical" if grounded else DEFAULT_SEARCH), sufficient
-        )
+        usual = DEFAULT_SEARCH if asked is None else "hierarchical"
+        chosen = build_search(search or usual, sufficient)
         request = Request(
-            target=number_or_text(target),
+            target=target_of_option(target),
             contrast=contrast,
             units=units,
             removal=removal,
@@ -110,10 +105,9 @@ def rationalize(
         )
         check_needs(chosen, loaded)
         wait(f"searching ({chosen.name})")
-        if example is None:
-            asked = Question(question or "", passages, answer)
+        if asked is not None:
             explanations, interrupted = ground_answer(loaded, asked, chosen, request)
-        else:
+        elif example is not None:
             explanations, interrupted = search_example(loaded, example, chosen, request)
     if explanations:
         publish_explanations(explanations, json=json, html=html, out=out, figure=figure)
@@ -122,8 +116,28 @@ def rationalize(
         raise typer.Exit(130)
 
 
+def check_grounding(text: str | None, *, has_text_options: bool) -> None:
+    """Refuse options of a text where a question is answered from passages."""
+    if text is not None:
+        raise InputError("Give the context once: as TEXT or with --context.")
+    if has_text_options:
+        raise InputError(
+            "--target, --contrast, --pair and --truncate are for texts: name an answer with --answer."
+        )
+
+
+def check_text_options(passages: Mapping[str, str], answer: str | None) -> None:
+    """Refuse options of a question that is answered from passages where there is a text."""
+    if passages:
+        raise InputError("--context needs a --question.")
+    if answer is not None:
+        raise InputError(
+            "--answer belongs to --question and --context; name other targets with --target."
+        )
+
+
 def ground_answer(
-    model: Model, asked: Question, search: Search, request: Request
+    model: Model, asked: AskedQuestion, search: Search, request: Request
 ) -> tuple[list[Explanation], bool]:
     """What an answer rests on, and whether the search was interrupted."""
     from raison.api import ground
@@ -141,7 +155,7 @@ def ground_answer(
             removal=request.removal,
         )
     except Interrupted as stop:
-        return partial_of(stop), True
+        return results_before_interruption(stop), True
     return [grounding], False
 
 
@@ -155,16 +169,19 @@ def search_example(
     try:
         return explain_until_interrupted(model, [example], search, request), False
     except Interrupted as stop:
-        return partial_of(stop), True
+        return results_before_interruption(stop), True
 
 
-def partial_of(stop: Interrupted) -> list[Explanation]:
+def results_before_interruption(stop: Interrupted) -> list[Explanation]:
     """What was found before an interruption; nothing is no result."""
     if not stop.partial:
         raise stop
     return list(stop.partial)
 
 
-def unique_name(path: Path, every: list[Path]) -> str:
+def passage_name(path: Path, every: list[Path]) -> str:
     """What a passage is called: the name of its file, with its folder where two share a name."""
-    return str(path) if sum(other.name == path.name for other in every) > 1 else path.name
+    same_name = sum(other.name == path.name for other in every)
+    if same_name > 1:
+        return str(path)
+    return path.name

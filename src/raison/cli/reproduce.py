@@ -1,17 +1,22 @@
-"""raison reproduce: the tables of the papers, run again."""
+"""raison reproduce: a suite of a paper run again, with its section and pictures in a page."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from raison.cli import options
 from raison.core.errors import InputError
 from raison.core.outputs import check_folder, check_outputs, replacing
+
+if TYPE_CHECKING:
+    from raison.studies.reproduce.run_suite import RunOutcome
+    from raison.studies.reproduce.suite import Suite
 
 Models = Annotated[
     Optional[list[str]],
@@ -33,7 +38,7 @@ Keep = Annotated[
 ]
 
 
-def reproduce(
+def reproduce_command(
     name: Annotated[
         Optional[str],
         typer.Argument(help="A suite, such as P4-table1; without one they are listed."),
@@ -65,14 +70,18 @@ def reproduce(
                 print(f"{suite.name}  {suite.title} ({suite.paper})")
             return
         models = {key: place for key, _, place in pairs}
-        check_places(name, page, keep, force, [*models.values(), *([data_dir] if data_dir else [])])
+        inputs: list[str | Path | None] = [*models.values(), data_dir]
+        check_places(name, page=page, keep=keep, force=force, inputs=inputs)
         suite, outcomes = study.reproduce(
             name, models=models, limit=limit, data_dir=data_dir, seed=seed, keep=keep, step=wait
         )
         words = ["raison reproduce", suite.name, *(f"--model {key}=FOLDER" for key in models)]
-        command = " ".join(words + ([f"--limit {limit}"] if limit else []))
-        pictures = {} if page is None else drawn(page, suite, outcomes)
-        written = pages.suite_section(suite, outcomes, command, pictures)
+        if limit:
+            words.append(f"--limit {limit}")
+        pictures = {}
+        if page is not None:
+            pictures = draw_page_figures(page, suite, outcomes)
+        written = pages.suite_section(suite, outcomes, " ".join(words), pictures)
     print(written)
     if page is not None:
         text = pages.page_with_section(page, suite, written)
@@ -81,7 +90,12 @@ def reproduce(
 
 
 def check_places(
-    name: str, page: Path | None, keep: Path | None, force: bool, inputs: list[Any]
+    name: str,
+    *,
+    page: Path | None,
+    keep: Path | None,
+    force: bool,
+    inputs: Sequence[str | Path | None],
 ) -> None:
     """Refuse what can't be written to. A page of reproductions gets its section and the pictures of it anew without
     being asked; of other pages and pictures there is no telling whose they are."""
@@ -93,41 +107,50 @@ def check_places(
         check_folder(keep, lambda file: PART.fullmatch(file) is not None, "parts of reproductions")
     if page is None:
         return
-    known = set(read_reproduction_page(page).sections) if page.is_file() else set()
+    known: set[str] = set()
+    if page.is_file():
+        known = set(read_reproduction_page(page).sections)
     check_outputs([page], force=force or known <= set(suites()), inputs=inputs)
     pictures = sorted((page.parent / "figures").glob(f"{name}[-.]*svg"))
     check_outputs(pictures, force=force or name in known, inputs=inputs)
 
 
-def drawn(page: Path, suite: Any, outcomes: Any) -> dict[str, str]:
+def draw_page_figures(page: Path, suite: Suite, outcomes: Sequence[RunOutcome]) -> dict[str, str]:
     """The pictures of a suite, beside the page; where they are by the name of the run that they stand behind."""
     from raison.show.figure.curves import draw_curves
 
-    done = [outcome for outcome in outcomes if outcome.evaluation is not None]
-    if not suite.figures or not done:
+    evaluations = {}
+    for outcome in outcomes:
+        if outcome.evaluation is not None:
+            evaluations[outcome.run.name] = outcome.evaluation
+    if not suite.figures or not evaluations:
         return {}
     pictures = []
-    for each in done:
-        if all(each.evaluation.has_key(key) for key in suite.figures):
-            pictures.append((f"{suite.name}.{each.run.name}", each.run.name, each.evaluation))
     if suite.together:
-        pictures = [
-            (suite.name, done[-1].run.name, replace(done[0].evaluation, curves=curves_of_all(done)))
-        ]
+        first, last_run = next(iter(evaluations.values())), list(evaluations)[-1]
+        together = replace(first, curves=curves_of_outcomes(outcomes))
+        pictures.append((suite.name, last_run, together))
+    else:
+        for run, evaluation in evaluations.items():
+            if all(evaluation.has_key(key) for key in suite.figures):
+                pictures.append((f"{suite.name}.{run}", run, evaluation))
     (page.parent / "figures").mkdir(exist_ok=True)
-    found = {}
+    places = {}
     for name, run, evaluation in pictures:
-        found[run] = f"figures/{re.sub(r'[^A-Za-z0-9.]+', '-', name)}.svg"
-        draw_curves(evaluation, suite.figures, page.parent / found[run], axis=suite.axis)
-    return found
+        file_name = re.sub(r"[^A-Za-z0-9.]+", "-", name)
+        places[run] = f"figures/{file_name}.svg"
+        draw_curves(evaluation, suite.figures, page.parent / places[run], axis=suite.axis)
+    return places
 
 
-def curves_of_all(outcomes: Any) -> dict[str, dict[str, list[float]]]:
+def curves_of_outcomes(outcomes: Sequence[RunOutcome]) -> dict[str, dict[str, list[float]]]:
     """The curves of several runs together, each named by its run."""
-    found: dict[str, dict[str, list[float]]] = {}
+    together: dict[str, dict[str, list[float]]] = {}
     for outcome in outcomes:
+        if outcome.evaluation is None:
+            continue
         for key, curves in outcome.evaluation.curves.items():
-            found.setdefault(key, {}).update(
-                {f"{outcome.run.name}: {title}": each for title, each in curves.items()}
-            )
-    return found
+            of_key = together.setdefault(key, {})
+            for title, curve in curves.items():
+                of_key[f"{outcome.run.name}: {title}"] = curve
+    return together

@@ -1,4 +1,4 @@
-"""Results of a command: to stdout first, so that a full disk loses nothing; then to the files that were asked for."""
+"""Publishes the explanations of a command: to stdout first, then to JSON, HTML and figure files."""
 
 from __future__ import annotations
 

@@ -1,16 +1,22 @@
-"""raison run, status, report and store: a corpus explained by a run that survives anything."""
+"""raison run, status, report and store (verify, repair, compact, export, query): a corpus explained by a run."""
 
 from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from raison.cli import options
+from raison.cli.settings_options import Chosen
 from raison.core.errors import InputError
+
+if TYPE_CHECKING:
+    from raison.runs.run_spec import RunSpec
+    from raison.runs.status import Status
 
 Spec = Annotated[
     Optional[Path],
@@ -55,7 +61,7 @@ Where = Annotated[str, typer.Argument(help="Folder (or URL) of a run.")]
 Sql = Annotated[str, typer.Argument(help="select … from explanations …")]
 
 
-def run(
+def run_command(
     spec: Spec = None,
     out: Out = "",
     model: Model = None,
@@ -86,18 +92,20 @@ def run(
     """Explain a corpus: killed at any moment, it goes on with --resume and gives the same bytes."""
     from raison.runs.run_spec import Means, read_run_spec
 
-    given: dict[str, Any] = dict(
+    flags: Chosen = dict(
         model=model, data=data, methods=tuple(method) if method else None, metrics=tuple(metric) if metric else None,
         split=split, limit=limit, target=target, units=units, removal=removal, seed=seed, shard_tokens=shard_tokens,
         skip_broken=skip_broken or None,
     )  # fmt: skip
-    given = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in flags.items() if value is not None}
     if not out:
         raise InputError("A run needs a folder: name one with --out.")
-    wanted = None if spec is None else read_run_spec(spec, **given)
-    if wanted is None and not resume:
+    wanted: RunSpec | None = None
+    if spec is not None:
+        wanted = read_run_spec(spec, **given)
+    elif not resume:
         wanted = spec_of_flags(given)
-    folder = None if data_dir is None else str(data_dir)
+    folder = str(data_dir) if data_dir is not None else None
     means = Means(
         workers=workers, threads=threads, timeout=timeout, memory=memory, data_dir=folder,
         device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code, ray=ray, gpus=gpus,
@@ -106,21 +114,30 @@ def run(
 
     with waiting("loading the libraries") as wait:
         from raison.runs.driver import run as start
-        from raison.runs.run_spec import spec_with_changes
-        from raison.runs.storage import place_of
-        from raison.runs.store import spec_of_run
 
-        if (
-            wanted is None and given
-        ):  # with --resume: the spec of the run, with what is given otherwise
-            known = "spec.json" in place_of(out)
-            wanted = (
-                spec_with_changes(spec_of_run(place_of(out)), given)
-                if known
-                else spec_of_flags(given)
-            )
+        if wanted is None and given:
+            wanted = spec_to_resume(out, given)
         wait(f"running {out}")
         ended = start(out, wanted, means, resume=resume, retry=retry)
+    print_end_of_run(ended, out)
+
+
+def spec_to_resume(out: str, given: Mapping[str, object]) -> RunSpec:
+    """The spec of a run that is there, with what is given otherwise."""
+    from raison.runs.run_spec import spec_with_changes
+    from raison.runs.storage import place_of
+    from raison.runs.store import spec_of_run
+
+    if "spec.json" not in place_of(out):
+        return spec_of_flags(given)
+    return spec_with_changes(spec_of_run(place_of(out)), given)
+
+
+def print_end_of_run(ended: Status, out: str) -> None:
+    """Say on stderr what a run has done; refuse one in which every text failed."""
+    from raison.runs.storage import place_of
+    from raison.runs.store import spec_of_run
+
     for notice in ended.notices:
         print(f"raison: {notice}.", file=sys.stderr)
     failed = f", {ended.failed} failed" if ended.failed else ""
@@ -133,7 +150,7 @@ def run(
         )
 
 
-def spec_of_flags(given: dict[str, Any]) -> Any:
+def spec_of_flags(given: Mapping[str, object]) -> RunSpec:
     """The spec of a run without a file."""
     from raison.runs.run_spec import RunSpec
 
@@ -149,7 +166,7 @@ def spec_of_flags(given: dict[str, Any]) -> Any:
     return RunSpec.of(given, "The command")
 
 
-def status(where: Where, json: options.OneJson = False) -> None:
+def status_command(where: Where, json: options.OneJson = False) -> None:
     """Say how far a run is."""
     from raison.runs.status import status_of_run
     from raison.runs.storage import place_of
@@ -167,7 +184,7 @@ def status(where: Where, json: options.OneJson = False) -> None:
         print(f"notice: {notice}")
 
 
-def report(
+def report_command(
     where: Where,
     json: options.OneJson = False,
     out: Annotated[
@@ -176,10 +193,10 @@ def report(
     force: options.Force = False,
 ) -> None:
     """Turn a run into the tables of an evaluation, and its page."""
-    from raison.cli.evaluate import check_forms, publish
+    from raison.cli.evaluate import check_result_endings, publish_evaluation
     from raison.core.outputs import check_outputs
 
-    check_forms(out or [])
+    check_result_endings(out or [])
     check_outputs(out or [], force=force, inputs=run_files(where))
     from raison.cli.progress import waiting
 
@@ -188,10 +205,10 @@ def report(
         from raison.runs.storage import place_of
 
         found = made(place_of(where))
-    publish(found, json, out or [])
+    publish_evaluation(found, json, out or [])
 
 
-def verify(where: Where) -> None:
+def verify_command(where: Where) -> None:
     """Read every byte of a run: checksums, counts and keys."""
     from raison.runs.storage import place_of
     from raison.runs.verify import verify_run as looked
@@ -199,13 +216,15 @@ def verify(where: Where) -> None:
     found = looked(place_of(where))
     for each in found.damage:
         print(f"raison: {each}.", file=sys.stderr)
-    missing = f", {len(found.missing)} shards are not done yet" if found.missing else ""
+    missing = ""
+    if found.missing:
+        missing = f", {len(found.missing)} shards are not done yet"
     print(f"{found.records} records in {found.shards} shards, {found.failed} failed{missing}")
     if found.damage:
         raise SystemExit(1)
 
 
-def repair(where: Where) -> None:
+def repair_command(where: Where) -> None:
     """Put damaged files aside, so that --resume makes their shards again."""
     from raison.runs.maintenance import repair_run as mended
     from raison.runs.run_lock import driver_lock
@@ -220,7 +239,7 @@ def repair(where: Where) -> None:
         print(sentence)
 
 
-def compact(where: Where) -> None:
+def compact_command(where: Where) -> None:
     """Put many shards into few files."""
     from raison.runs.maintenance import compact_shards as packed
     from raison.runs.run_lock import driver_lock
@@ -234,7 +253,7 @@ def compact(where: Where) -> None:
     print(f"{before} files became {after}")
 
 
-def export(
+def export_command(
     where: Where,
     out: Annotated[Path, typer.Argument(help="A .parquet file, or a folder for datasets.")],
     form: Annotated[str, typer.Option("--format", help="parquet or datasets.")] = "parquet",
@@ -259,10 +278,12 @@ def run_files(where: str) -> list[Path]:
 
     place = place_of(where)
     names = ("spec.json", "environment.json", "plan", "shards", "costs")
-    return [place.root / name for name in names] if isinstance(place, Local) else []
+    if not isinstance(place, Local):
+        return []
+    return [place.root / name for name in names]
 
 
-def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
+def query_command(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     """Ask a run in SQL."""
     from raison.runs.query import query_run as asked
     from raison.runs.storage import place_of
@@ -271,7 +292,10 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     if json:
         import json as writer
 
-        told = [dict(zip(apart(names), map(finite, row), strict=True)) for row in rows]
+        told = []
+        for row in rows:
+            values = map(finite_json_value, row)
+            told.append(dict(zip(distinct_column_names(names), values, strict=True)))
         print(writer.dumps(told, default=str, ensure_ascii=False, allow_nan=False))
         return
     from rich.table import Table
@@ -284,27 +308,29 @@ def query(where: Where, sql: Sql, json: options.OneJson = False) -> None:
     for name in names:
         table.add_column(Text(clean_text(name)))  # no markup: texts may hold [brackets]
     for row in rows:
-        table.add_row(
-            *(
-                Text(clean_text(f"{value:.4f}" if isinstance(value, float) else str(value)))
-                for value in row
-            )
-        )
+        cells = []
+        for value in row:
+            written = f"{value:.4f}" if isinstance(value, float) else str(value)
+            cells.append(Text(clean_text(written)))
+        table.add_row(*cells)
     terminal_console(highlight=False).print(table)
 
 
-def apart(names: list[str]) -> list[str]:
+def distinct_column_names(names: list[str]) -> list[str]:
     """Columns of one name told apart: a, a_2."""
-    return [
-        name if not names[:k].count(name) else f"{name}_{names[:k].count(name) + 1}"
-        for k, name in enumerate(names)
-    ]
+    distinct: list[str] = []
+    for number, name in enumerate(names):
+        before = names[:number].count(name)
+        distinct.append(f"{name}_{before + 1}" if before else name)
+    return distinct
 
 
-def finite(value: Any) -> Any:
+def finite_json_value(value: object) -> object:
     """What JSON holds; NaN and infinity as null, also in lists and structs."""
     if isinstance(value, dict):
-        return {str(key): finite(each) for key, each in value.items()}
+        return {str(key): finite_json_value(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return [finite_json_value(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

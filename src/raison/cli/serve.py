@@ -1,4 +1,4 @@
-"""`raison serve`: the page in the browser."""
+"""raison serve: the page in the browser, its address, socket, models and runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 @with_settings_options
-def serve(
+def serve_command(
     model: Annotated[
         Optional[list[str]],
         typer.Option(
@@ -65,7 +65,7 @@ def serve(
     host, secret = settings.host, settings.token
     listening = bound_socket(host, settings.port)
     quiet()
-    runs = RunFolders(named(run or []))
+    runs = RunFolders(run_folders_by_name(run or []))
     models: dict[str, Any] = {}
     with wait("loading") as step:
         for each in model or DEFAULT_MODELS:
@@ -108,7 +108,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     return found
 
 
-def named(runs: list[Path]) -> dict[str, str]:
+def run_folders_by_name(runs: list[Path]) -> dict[str, str]:
     """Run folders by their last name; of two with one name the second gets a number."""
     found: dict[str, str] = {}
     for path in runs:

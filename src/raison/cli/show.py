@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Out = Optional[Path]
 
 
-def show(
+def show_command(
     file: Annotated[
         Path, typer.Argument(help="A file that raison wrote: explanations, an evaluation, heads.")
     ],

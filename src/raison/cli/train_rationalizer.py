@@ -11,8 +11,7 @@ import typer
 from raison.cli import options
 from raison.cli.settings_options import Chosen, FieldsOf, with_settings_options
 from raison.cli.train_reports import log_progress, print_training_scores, training_command_line
-from raison.rationalizers.config import RationalizerConfig
-from raison.rationalizers.training_config import LossWeights, RationalizerTraining
+from raison.rationalizers.config import LossWeights, RationalizerConfig, RationalizerTraining
 
 Variant = Annotated[
     str,

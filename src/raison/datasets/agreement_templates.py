@@ -1,4 +1,4 @@
-"""Sentences whose last word agrees with a word far before it, with something else in brackets in between.
+"""Templates of sentences whose last word agrees with a word far before it, and filling them with word pairs.
 
 Pairs of words come from the analogies, sentences from here: the antecedent stands in the first sentence, the answer is
 the next word after the text. What stands in brackets has nothing to do with either (P0, section 8.1, which has other

@@ -1,4 +1,4 @@
-"""Takes apart what people write as a rationale: spans, lists of 0 and 1, numbers, words; by one person or several."""
+"""Parser of annotations: what people write as a rationale, as spans, lists of 0 and 1, numbers or words."""
 
 from __future__ import annotations
 

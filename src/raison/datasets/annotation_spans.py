@@ -1,4 +1,4 @@
-"""Puts what people have marked on a text: the spans of one person, or the vote of several."""
+"""Spans of annotations: what people have marked on a text, one person or the vote of several."""
 
 from __future__ import annotations
 

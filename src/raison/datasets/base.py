@@ -1,4 +1,4 @@
-"""What a data set is: a frozen set of parameters that reads a split into examples."""
+"""What a data set is (`Dataset`): a frozen set of parameters that reads a split into examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where marked words stand: character spans of tokens, and spans checked against what they are said to hold."""
+"""Character spans of tokens and marks in a text: found, joined, and checked against what they should hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which column of a user's table is which field of an example."""
+"""The column mapping of a user's table: which column is which field of an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands at one place of a file, and what is wrong with it: the ground on which all formats are read.
+"""Rows of a file, whole or broken: what stands at one place, and what is wrong with it; all formats read into them.
 
 A format is a chain of iterators over rows, so that the first ten records of a large file are had at once. A row that
 can't be used becomes a `Broken` and reading goes on: whoever asked decides whether that is an error.

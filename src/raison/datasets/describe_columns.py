@@ -1,4 +1,4 @@
-"""Says in a sentence what a user's file was taken for, with one example, and what may be wrong with that."""
+"""Description of a user's columns in a sentence: what a file was taken for, one example, and what may be wrong."""
 
 from __future__ import annotations
 

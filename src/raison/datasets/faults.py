@@ -1,4 +1,4 @@
-"""What may be wrong with an example that could be read: its id, its label, its human rationale."""
+"""Faults of an example that could be read: in its id, its label, its human rationale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which formats a user's file may have, and which one it has."""
+"""The formats that a user's file may have, and finding out which one it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a spec says about a user's file, such as `reviews.csv(text=review, label=stars, encoding=latin-1)`."""
+"""The settings of a user's file in a spec, such as `reviews.csv(text=review, label=stars, encoding=latin-1)`."""
 
 from __future__ import annotations
 

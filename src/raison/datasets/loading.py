@@ -1,4 +1,4 @@
-"""What reading gives: a source of examples that nobody has read yet, and the account of what was read."""
+"""Loading: a source of examples that nobody has read yet (`ExampleSource`), and the account of what was read."""
 
 from __future__ import annotations
 

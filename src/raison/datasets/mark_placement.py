@@ -1,4 +1,4 @@
-"""Puts a mark on a text: a list of numbers, a span as it is written, or words."""
+"""Placement of marks on a text: a list of numbers, a span as it is written, or words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns inside other columns, named by dots: `question.stem`, `choices.0.text`."""
+"""Nested columns, columns inside other columns, named by dots: `question.stem`, `choices.0.text`."""
 
 from __future__ import annotations
 

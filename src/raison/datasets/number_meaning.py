@@ -1,4 +1,4 @@
-"""What the numbers of a column count: characters, tokens, or 0 and 1 for each token.
+"""The meaning of numbers in a column: do they count characters, tokens, or say 0 and 1 for each token?
 
 Numbers alone do not say it, so some records of the column are looked at together.
 """

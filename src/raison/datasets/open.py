@@ -1,4 +1,4 @@
-"""One verb for everything that holds examples: a registered data set, a user's file, a Hugging Face data set."""
+"""`open_dataset` opens whatever holds examples: a registered data set, a user's file, a Hugging Face data set."""
 
 from __future__ import annotations
 

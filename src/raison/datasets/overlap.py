@@ -1,4 +1,4 @@
-"""Texts of one set that also stand in another: what must not be trained on."""
+"""Overlap of two sets of texts: what stands in another set too must not be trained on."""
 
 from __future__ import annotations
 

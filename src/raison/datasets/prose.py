@@ -1,4 +1,4 @@
-"""Plain text: lines, passages between blank lines, or the whole file."""
+"""Plain text (prose): lines, passages between blank lines, or the whole file."""
 
 from __future__ import annotations
 

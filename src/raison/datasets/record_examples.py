@@ -1,4 +1,4 @@
-"""Makes an example of a record of a user's file, by its column mapping."""
+"""Examples of the records of a user's file, made by its column mapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes from scores between 0 and 1, and as many texts of each."""
+"""Thresholds that make classes of scores between 0 and 1, and balanced labels."""
 
 from __future__ import annotations
 

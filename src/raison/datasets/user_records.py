@@ -1,4 +1,4 @@
-"""Reads the records of a user's file: the first ones are looked at to know what their numbers count."""
+"""Records of a user's file, read: the first ones are looked at to know what their numbers count."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
-from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
+from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import (
     constant,
     half_gradients,
@@ -21,12 +21,12 @@ __all__ = ["ATTN_LRP", "AttnLRP"]
 # Achtibat 2024: gradients are passed on, times the input they are relevance. Softmax keeps its own (a Taylor step).
 ATTN_LRP = Rules(
     (
-        (two("matmul", "bmm", "mul"), half_gradients),
-        (one(*STATISTICS), constant),
-        (one(*ACTIVATIONS), ratio),
-        (one("layer_norm"), norm_as_given),
+        (two_signals("matmul", "bmm", "mul"), half_gradients),
+        (one_signal(*STATISTICS), constant),
+        (one_signal(*ACTIVATIONS), ratio),
+        (one_signal("layer_norm"), norm_as_given),
         (
-            one(
+            one_signal(
                 "linear",
                 "addmm",
                 "matmul",
@@ -41,8 +41,8 @@ ATTN_LRP = Rules(
             ),
             own_gradient,
         ),
-        (two("add", "sub"), own_gradient),
-        (one("sum", "mean"), own_gradient),
+        (two_signals("add", "sub"), own_gradient),
+        (one_signal("sum", "mean"), own_gradient),
     ),
     gradients=True,
 )

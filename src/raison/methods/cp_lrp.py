@@ -9,15 +9,19 @@ from raison.methods.attn_lrp import ATTN_LRP
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
-from raison.models.relevance.mode import ACTIVATIONS, Rules, one
+from raison.models.relevance.mode import ACTIVATIONS, Rules, one_signal
 from raison.models.relevance.rules import constant, own_gradient
 
 __all__ = ["CPLRP", "CP_LRP"]
 
 # Ali 2022: attention weights are given, so relevance reaches the words through the values alone. A gate is what an
 # attention weight is, the factor that says how much of the other passes: it is given, too, unless a user wants halves.
-IDENTITY = ((one("softmax"), constant), *ATTN_LRP.table)
-GRADIENT = ((one("softmax"), constant), (one(*ACTIVATIONS), own_gradient), *ATTN_LRP.table)
+IDENTITY = ((one_signal("softmax"), constant), *ATTN_LRP.table)
+GRADIENT = (
+    (one_signal("softmax"), constant),
+    (one_signal(*ACTIVATIONS), own_gradient),
+    *ATTN_LRP.table,
+)
 CP_LRP = {
     (activations, gates): Rules(table, gradients=True, gates_constant=gates == "constant")
     for activations, table in (("gradient", GRADIENT), ("identity", IDENTITY))

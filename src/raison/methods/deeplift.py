@@ -23,24 +23,26 @@ from raison.models.relevance.deeplift import (
     quotient,
     softmax,
 )
-from raison.models.relevance.mode import ACTIVATIONS, Rules, one, two
+from raison.models.relevance.mode import ACTIVATIONS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import own_gradient
 
 __all__ = ["RESCALE", "DeepLIFT"]
 
 RESCALE = Rules(
     (
-        (two("matmul", "bmm", "mul"), product),
-        (two("div"), quotient),
+        (two_signals("matmul", "bmm", "mul"), product),
+        (two_signals("div"), quotient),
         (
-            one(*ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"),
+            one_signal(
+                *ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"
+            ),
             elementwise,
         ),
-        (one("softmax"), softmax),
-        (one("logsumexp"), logsumexp),
-        (one("layer_norm"), layer_norm),
+        (one_signal("softmax"), softmax),
+        (one_signal("logsumexp"), logsumexp),
+        (one_signal("layer_norm"), layer_norm),
         (
-            one(
+            one_signal(
                 "linear",
                 "addmm",
                 "matmul",
@@ -56,7 +58,7 @@ RESCALE = Rules(
             ),
             own_gradient,
         ),
-        (two("add", "sub"), own_gradient),
+        (two_signals("add", "sub"), own_gradient),
     ),
     paired=True,
 )

@@ -12,7 +12,7 @@ from raison.methods.trace_answers import (
     tensor_to_numpy,
 )
 from raison.models.protocol import Model, Trace
-from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one, two
+from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import (
     addition,
     constant,
@@ -28,13 +28,13 @@ __all__ = ["ALPHA_BETA", "LRP"]
 # P4's rules (Chefer 2021b with sums per example): relevance itself is passed on.
 ALPHA_BETA = Rules(
     (
-        (one("linear", "addmm", "matmul", "bmm"), linear),
-        (two("add", "sub"), addition),
-        (two("matmul", "bmm"), product_of_signals),
-        (two("mul"), half_each),
-        (one(*STATISTICS), constant),
+        (one_signal("linear", "addmm", "matmul", "bmm"), linear),
+        (two_signals("add", "sub"), addition),
+        (two_signals("matmul", "bmm"), product_of_signals),
+        (two_signals("mul"), half_each),
+        (one_signal(*STATISTICS), constant),
         (
-            one(
+            one_signal(
                 *ACTIVATIONS,
                 "softmax",
                 "layer_norm",
@@ -48,7 +48,7 @@ ALPHA_BETA = Rules(
             ),
             identity,
         ),
-        (one("sum", "mean"), pooling),
+        (one_signal("sum", "mean"), pooling),
     )
 )
 

@@ -1,4 +1,4 @@
-"""Do people agree among themselves? Kappa of token labels: agreement beyond chance."""
+"""Kappa of annotators' token labels (Cohen, Fleiss): do people agree among themselves beyond chance?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of the target while units go in the order of their importance: P4's AOPC and LOdds."""
+"""AOPC and LOdds (P4): what becomes of the target while units go in the order of their importance."""
 
 from __future__ import annotations
 

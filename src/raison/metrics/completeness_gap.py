@@ -1,4 +1,4 @@
-"""Do the scores add up to what the whole text brings?"""
+"""Completeness gap: do the scores add up to what the whole text brings?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much must go until the model decides otherwise."""
+"""Decision flip: how much must go until the model decides otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the rationale suffice, and can the model do without it? (ERASER)"""
+"""Comprehensiveness and sufficiency (ERASER): can the model do without the rationale, and does it suffice?"""
 
 from __future__ import annotations
 

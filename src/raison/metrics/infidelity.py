@@ -1,4 +1,4 @@
-"""Do the scores foretell what removing random sets does?"""
+"""Infidelity: do the scores foretell what removing random sets does?"""
 
 from __future__ import annotations
 

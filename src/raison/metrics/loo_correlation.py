@@ -1,4 +1,4 @@
-"""Do the scores rank units as removing them one by one does?"""
+"""Correlation with leave-one-out: do the scores rank units as removing them one by one does?"""
 
 from __future__ import annotations
 

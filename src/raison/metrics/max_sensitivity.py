@@ -1,4 +1,4 @@
-"""Does the explanation keep still when the input hardly moves?"""
+"""Max-sensitivity: does the explanation keep still when the input hardly moves?"""
 
 from __future__ import annotations
 

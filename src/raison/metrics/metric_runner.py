@@ -1,4 +1,4 @@
-"""The questions of many metrics in few calls: every set of units is run once, whoever asks about it."""
+"""`measure_explanations` asks the questions of many metrics in few calls: each kept set is run once, whoever asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do more important units bring more?"""
+"""Monotonicity: do more important units bring more?"""
 
 from __future__ import annotations
 

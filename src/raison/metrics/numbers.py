@@ -1,4 +1,4 @@
-"""The numbers that a metric returns for one text, and how they are pooled over a corpus."""
+"""The numbers that a metric returns for one text (shares, averaged F1s), and how they are pooled over a corpus."""
 
 from __future__ import annotations
 

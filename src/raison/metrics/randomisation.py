@@ -1,4 +1,4 @@
-"""Does the explanation depend on what the model has learned?"""
+"""Randomisation of weights: does the explanation depend on what the model has learned?"""
 
 from __future__ import annotations
 

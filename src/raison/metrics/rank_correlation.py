@@ -1,4 +1,4 @@
-"""Do two lists of numbers put things into the same order? Kendall's τ-b and Spearman's ρ."""
+"""Rank correlation of two lists of numbers: Kendall's τ-b and Spearman's ρ."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import torch
 from torch import nn
 
-from raison.models.attention.view import clone, word_tables
+from raison.models.attention.view import clone_of, word_tables
 from raison.models.protocol import InspectableModel
 
 __all__ = ["with_moved_embeddings", "with_shuffled_weights"]
@@ -18,7 +18,7 @@ def with_moved_embeddings(
     model: InspectableModel, ids: torch.Tensor, by: torch.Tensor
 ) -> InspectableModel:
     """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
-    hf = clone(model.hf)
+    hf = clone_of(model.hf)
     tables = word_tables(hf)
     for module in hf.modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
@@ -35,7 +35,7 @@ def with_shuffled_weights(
 
     Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.
     """
-    hf = clone(model.hf)
+    hf = clone_of(model.hf)
     fresh: dict[int, nn.Parameter] = {}
     for name, parameter in hf.named_parameters():
         if name in chosen:

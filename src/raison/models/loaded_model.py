@@ -30,9 +30,8 @@ class LoadedModel:
     tokenizer: PreTrainedTokenizerBase  # never called, see Codec
     family: Family
     name: str
-    trained_on: int | None = (
-        None  # tokens of the longest text in training, where the architecture could read more
-    )
+    # tokens of the longest text in training, where the architecture could read more
+    trained_on: int | None = None
     codec: Codec = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +73,11 @@ class LoadedModel:
             if isinstance(size, int) and size > 0:
                 return size - self.family.offset(config)
         return None
+
+    @property
+    def position_offset(self) -> int:
+        """What position 0 is called."""
+        return self.family.offset(self.hf.config)
 
     def surplus(self, size: int, *, truncate: bool) -> int:
         """How many of so many tokens must go, where that is allowed; else `TooLong`."""

@@ -11,13 +11,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
 
 from raison.core.errors import RaisonError
 
-__all__ = ["checked", "is_panic", "no_lines_of_rust", "reason_of", "unheard"]
+__all__ = ["failing_as", "is_panic", "no_lines_of_rust", "reason_of", "unheard"]
 
-T = TypeVar("T")
 _unheard: ContextVar[bool] = ContextVar("raison_unheard_panics", default=False)
 
 
@@ -31,11 +29,12 @@ def reason_of(error: BaseException) -> str:
     return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
 
 
-def checked(action: Callable[[], T], failure: Callable[[str], RaisonError]) -> T:
-    """Run a call of a library; whatever it raises becomes the error that `failure` makes of the reason."""
+@contextmanager
+def failing_as(failure: Callable[[str], RaisonError]) -> Iterator[None]:
+    """Around a call of a library: whatever it raises becomes the error that `failure` makes of the reason."""
     try:
         with no_lines_of_rust():
-            return action()
+            yield
     except (RaisonError, MemoryError):
         raise
     except BaseException as error:

@@ -61,12 +61,10 @@ class Budget:
 
     tokens: int = 4096  # tokens per forward pass
     bytes: int = 512 * 2**20  # attention maps and vocabulary rows of one pass
-    padding: str = (
-        "exact"  # exact: only equal lengths together, nothing padded; left | right: padded batches
-    )
-    rows: int | None = (
-        None  # texts per forward pass, for a model whose answers depend on what runs beside them
-    )
+    # exact: only equal lengths together, nothing padded; left | right: padded batches
+    padding: str = "exact"
+    # texts per forward pass, for a model whose answers depend on what runs beside them
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -109,14 +107,12 @@ class Prediction:
 class TargetSpec:
     """What a user wants explained; only the model knows what it means for a text."""
 
-    target: object = (
-        None  # label, answer, continuation, number of a token, slice, "all"; None: the prediction
-    )
+    # label, answer, continuation, number of a token, slice, "all"; None: the prediction
+    target: object = None
     contrast: object = None  # why the target rather than this
     output: str | None = None  # logit | log_prob | prob; None: what suits the task
-    prediction: Prediction | None = (
-        None  # what the model says about the whole text, if it was asked already
-    )
+    # what the model says about the whole text, if it was asked already
+    prediction: Prediction | None = None
 
     @property
     def number(self) -> int | None:
@@ -183,27 +179,22 @@ class Trace:
     value: float  # in the unit of target.output, summed over the target's tokens
     embeddings: torch.Tensor | None = None  # [t d] word embeddings
     gradient: torch.Tensor | None = None  # [t d] of the value
-    hidden: list[torch.Tensor] = field(
-        default_factory=list
-    )  # [t d] input of each block, then the last output
+    # [t d] input of each block, then the last output
+    hidden: list[torch.Tensor] = field(default_factory=list)
     hidden_gradient: list[torch.Tensor] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     readout: np.ndarray | None = None  # [t] shares of the rows from which the answer is read
-    writes: list[Write] = field(
-        default_factory=list
-    )  # what each map's attention writes into the residual stream
-    zeroed: list[Map] = field(
-        default_factory=list
-    )  # of each block: how far a row moves without a token's value
+    # what each map's attention writes into the residual stream
+    writes: list[Write] = field(default_factory=list)
+    # of each block: how far a row moves without a token's value
+    zeroed: list[Map] = field(default_factory=list)
     relevance: torch.Tensor | None = None  # [t] of each token, under the rules of the trace
-    cuts: list[float] = field(
-        default_factory=list
-    )  # total relevance between the blocks, from the last to the first
+    # total relevance between the blocks, from the last to the first
+    cuts: list[float] = field(default_factory=list)
     strange: tuple[str, ...] = ()  # functions of the model for which the rules have no rule
     logit: float = 0.0  # what relevance starts from under rules that pass gradients on; summed over the target's tokens
-    constants: float = (
-        0.0  # relevance that ends in biases and other constants that are added, under such rules
-    )
+    # relevance that ends in biases and other constants that are added, under such rules
+    constants: float = 0.0
 
 
 @runtime_checkable

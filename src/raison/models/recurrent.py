@@ -8,12 +8,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 __all__ = ["over_present"]
 
-PARTS = (
-    "weight_ih",
-    "weight_hh",
-    "bias_ih",
-    "bias_hh",
-)  # of a layer of torch's, in the order that torch.lstm wants
+# of a layer of torch's, in the order that torch.lstm wants
+PARTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
 def over_present(network: nn.Module, embedded: torch.Tensor, there: torch.Tensor) -> torch.Tensor:

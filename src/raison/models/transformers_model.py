@@ -46,9 +46,8 @@ class TransformersModel:
         self.runner = runner
         self.definition = definition  # of its task
         self.offers: frozenset[str] = frozenset({"score"})
-        self.head_statistics: str | None = (
-            None  # a file of head statistics that comes with the model (offer "heads")
-        )
+        # a file of head statistics that comes with the model (offer "heads")
+        self.head_statistics: str | None = None
 
     # -- what it is -------------------------------------------------------------------------------------
 
@@ -135,7 +134,7 @@ class TransformersModel:
 
     def encode(self, examples: Sequence[Example], *, truncate: bool = False) -> list[Encoding]:
         encodings = [self.definition.encode(example, truncate=truncate) for example in examples]
-        if not all(map(len, encodings)):
+        if not all(encoding.ids.size for encoding in encodings):
             raise InputError("The tokenizer makes no tokens of this text: give some words.")
         return encodings
 

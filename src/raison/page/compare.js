@@ -1,8 +1,8 @@
 // Several methods about one text: a row of text for each, how far they agree, and where they differ.
 
 import { signed } from "./scale.js";
-import { clean, exact, make, number, selection, soft } from "./wording.js";
-import { flow } from "./flow.js";
+import { clean, make, number, selection, soft } from "./wording.js";
+import { passagesOf } from "./pieces.js";
 import { TOLD, diagnosticsOf, download, dressed, fold, head, legend, listen, notesBelow, paint, passage, weighed }
   from "./render.js";
 import { differenceOf, pairOf } from "./difference.js";
@@ -15,25 +15,19 @@ function scaleOf(scores, largest) {
 }
 
 // The cells of one unit in the table of all methods: its score and its rank, or whether it was selected.
-function toldOf(explanation, unit, ranks) {
-  const { scores, selected } = explanation;
-  const chosen = Boolean(selected?.[unit]);
-  if (selection(explanation)) return [make("td"), make("td", {}, chosen ? "selected" : "not selected")];
-  return [make("td", { class: "score" }, exact(scores[unit])),
-    make("td", {}, `rank ${ranks[unit]}${chosen ? ", selected" : ""}`)];
-}
+const toldOf = ({ score, remark }) => [make("td", score ? { class: "score" } : {}, score), make("td", {}, remark)];
 
 function rowsOf(members, { names, facts_of_methods: facts }, measures) {
   const explanations = members.map(({ explanation }) => explanation);
-  const passages = flow(explanations[0]);
+  const passages = passagesOf(members[0].words);
   const rows = members.map(({ explanation, words }, at) => {
-    const { largest, weights, ranks } = measures[at];
+    const { largest, weights } = measures[at];
     const label = make("div", { class: "method" }, make("h3", {}, ...soft(names[at])),
       largest && !selection(explanation) ? scaleOf(explanation.scores, largest) : "", facts[at] ? make("p", { class: "note" }, facts[at]) : "",
       ...notesBelow(words.remarks));
     const text = make("div", { class: "passages" }, ...passages.map((each) => (
       passage(each, passages.length > 1, (piece, units) => (
-        `${names[at]}, ${dressed(explanation, weights, ranks)(piece, units)}`)))));
+        `${names[at]}, ${dressed(explanation, words.units, weights)(piece, units)}`)))));
     return make("div", { class: "row", "data-method": at }, label, text);
   });
   const section = make("section", { class: "rows", "aria-label": "the text, once for each method" }, ...rows);
@@ -45,8 +39,8 @@ function rowsOf(members, { names, facts_of_methods: facts }, measures) {
     for (const twin of section.querySelectorAll(`[data-units="${piece.dataset.units}"]`)) twin.classList.add("twin");
     return piece.dataset.units.split(" ").map(Number).flatMap((unit) => [
       make("strong", {}, clean(explanations[0].units.names[unit])),
-      make("table", {}, ...explanations.map((explanation, at) => make("tr", { class: at === own ? "own" : "" },
-        make("td", {}, names[at]), ...toldOf(explanation, unit, measures[at].ranks))))]);
+      make("table", {}, ...members.map(({ words }, at) => make("tr", { class: at === own ? "own" : "" },
+        make("td", {}, names[at]), ...toldOf(words.units[unit]))))]);
   };
   listen(section, told, rows);
   for (const name of ["mouseleave", "focusout"]) section.addEventListener(name, release);
@@ -116,7 +110,7 @@ export function renderComparison(members, words, container) {
   const explanations = members.map(({ explanation }) => explanation);
   const { names } = words;
   const measures = explanations.map(({ scores }) => weighed(scores));
-  const { section: differ, choose } = differenceOf(explanations, words);
+  const { section: differ, choose } = differenceOf(members, words);
   const diagnosed = explanations.flatMap(({ diagnostics: own }, at) => (
     Object.keys(own).every((name) => TOLD.includes(name)) ? [] : [make("h4", {}, names[at]), diagnosticsOf(own)]));
   const button = make("button", { type: "button" }, "Download JSON");

@@ -1,9 +1,9 @@
-// Where one method gives more than another, as in raison/show/difference.py: green with a line below where it gives
+// Where one method gives more than another, as in raison/show/method_difference.py: green with a line below where it gives
 // more, red with a line above where it gives less. The colours are never alone.
 
 import { LESS, MORE, SILENT, relative, signed } from "./scale.js";
 import { clean, exact, make, soft } from "./wording.js";
-import { flow } from "./flow.js";
+import { passagesOf } from "./pieces.js";
 import { listen, paint, passage, strongest } from "./render.js";
 
 const MOST = 8; // differences in the table
@@ -45,12 +45,12 @@ function gaps({ units }, { a, b, values }, [first, second]) {
     make("table", { class: "gaps" }, make("thead", {}, make("tr", {}, ...top)), make("tbody", {}, ...rows)));
 }
 
-function drawn(explanations, { names, pairs, no_difference: nothing }, i, j) {
-  const [one, other] = [explanations[i], explanations[j]];
+function drawn(members, { names, pairs, no_difference: nothing }, i, j) {
+  const [one, other] = [members[i].explanation, members[j].explanation];
   const found = differ(one.scores, other.scores);
   const label = (unit) => `${clean(one.units.names[unit])}: ${exact(found.values[unit])} = `
     + `${exact(found.a[unit])} by ${names[i]} minus ${exact(found.b[unit])} by ${names[j]}`;
-  const passages = flow(one);
+  const passages = passagesOf(members[i].words);
   const text = make("div", { class: "passages", role: "group", "aria-label": `${names[i]} minus ${names[j]}` },
     ...passages.map((each) => passage(each, passages.length > 1, (piece, units) => {
       shade(piece, strongest(found.values, units));
@@ -66,7 +66,7 @@ function drawn(explanations, { names, pairs, no_difference: nothing }, i, j) {
 }
 
 // A choice of two methods and the text in the colours of their difference; `choose(i, j)` chooses from outside.
-export function differenceOf(explanations, words) {
+export function differenceOf(members, words) {
   const { names } = words;
   const picks = ["A", "B"].map((side) => make("select", { "aria-label": `method ${side}` },
     ...names.map((name, at) => make("option", { value: at }, name))));
@@ -76,7 +76,7 @@ export function differenceOf(explanations, words) {
     make("div", { class: "pick" }, picks[0], make("span", { "aria-hidden": "true" }, "−"), picks[1], swap), shown);
   const choose = (i, j) => {
     [picks[0].value, picks[1].value] = [i, j];
-    shown.replaceChildren(...drawn(explanations, words, i, j));
+    shown.replaceChildren(...drawn(members, words, i, j));
   };
   const chosen = () => picks.map((pick) => Number(pick.value));
   for (const pick of picks) pick.addEventListener("change", () => choose(...chosen()));

@@ -2,7 +2,7 @@
 // with the arrow keys, marks its context in the text above and has its details below.
 
 import { clean, make } from "./wording.js";
-import { flow } from "./flow.js";
+import { passagesOf } from "./pieces.js";
 import { factsList } from "./render.js";
 
 const STATES = ["hidden", "spared", "given", "chosen"];
@@ -43,8 +43,8 @@ function keyOf({ legend: states, alarms }) {
   return line;
 }
 
-function written(explanation) {
-  const passages = flow(explanation);
+function written({ explanation, words }) {
+  const passages = passagesOf(words);
   return passages.map(({ name, pieces }) => {
     const text = make("p", { class: "text", dir: "auto" });
     for (const { text: shown, units, kind } of pieces) {
@@ -84,7 +84,7 @@ export function renderMatrix(members, words, container, draw) {
         lines[at].querySelector("button").tabIndex = on ? 0 : -1;
       }
       current = row;
-      text.replaceChildren(...written(rows[row].explanation));
+      text.replaceChildren(...written(rows[row]));
       const at = text.querySelector(".target, .outcome");
       if (at) text.scrollTop = at.offsetTop - text.clientHeight / 2;
       details.replaceChildren();

@@ -1,7 +1,6 @@
 // What is said about a rationale besides its text: warnings, the path of the search, the certificate.
 
 import { clean, make } from "./wording.js";
-import { given } from "./flow.js";
 import { stepper } from "./steps.js";
 
 function line({ size, names, besides }) {
@@ -51,16 +50,18 @@ export function story(explanation, words, text = true) {
   const { grounding } = explanation;
   if (!words) return {};
   const key = make("p", { class: "legend" }, make("span", { class: "kept" }, "in the rationale"));
-  if (given(explanation).some(Boolean)) key.append(make("span", { class: "given" }, "given: read anyway"));
+  if (words.has_given) key.append(make("span", { class: "given" }, "given: read anyway"));
   const [first, ...rest] = words.proof;
   return {
     text,
     above: [...words.warnings.map((warning) => make("p", { class: "warning", role: "note" }, warning)),
       ...(grounding ? asked(grounding) : [])],
-    below: [text ? key : "", line(words), text ? stepper(explanation) : "", ...paths(words, explanation.steps),
+    below: [text ? key : "", line(words), text ? stepper(explanation, words.path) : "", ...paths(words, explanation.steps),
       make("p", { class: "verdict" }, make("strong", {}, first), rest.map((part) => ` · ${part}`).join("")),
       make("p", { class: "quiet effort" }, words.effort)],
-    named: grounding && ((passage, at) => (
-      { mark: words.roles[at], folded: !passage.selected && !passage.necessary })),
+    named: grounding && ((at) => {
+      const { selected, necessary } = grounding.passages[at];
+      return { mark: words.roles[at], folded: !selected && !necessary };
+    }),
   };
 }

@@ -1,10 +1,10 @@
 // The only renderer in the browser: draws one Explanation record (the JSON of raison.core.records.Explanation).
 // Data reaches the page as text only, never as markup. No build step: the modules beside this one are plain
-// files; raison/show/html.py puts them into one script by dropping these import lines.
+// files; raison/show/html/explanation.py puts them into one script by dropping these import lines.
 
 import { AGAINST, FOR, PAPERS, background, css, ink } from "./scale.js";
-import { clean, describe, make, number, selection } from "./wording.js";
-import { flow, grounded } from "./flow.js";
+import { clean, make, number, selection } from "./wording.js";
+import { passagesOf } from "./pieces.js";
 
 export function paint(element, weight, hues) {
   for (const [theme, paper] of Object.entries(PAPERS)) {
@@ -65,14 +65,14 @@ export function passage({ name, mark, folded, pieces: found }, many, dress) {
   return make("div", { class: mark ? "passage needed" : "passage" }, ...(many || mark ? title : []), text);
 }
 
-// The colours and the label of a piece, by the scores of one explanation.
-export function dressed(explanation, weights, ranks) {
+// The colours and the label of a piece, by the scores of one explanation and what is said about its units.
+export function dressed(explanation, said, weights) {
   const { selected, certificate: proof } = explanation;
   const plain = proof || selection(explanation); // what is in or out has no shades
   return (piece, units) => {
     piece.classList.toggle(proof ? "kept" : "selected", units.some((unit) => selected?.[unit]));
     if (!plain) paint(piece, strongest(weights, units));
-    return units.map((unit) => describe(explanation, unit, ranks)).join("; ");
+    return units.map((unit) => said[unit].label).join("; ");
   };
 }
 
@@ -154,24 +154,22 @@ export function download(explanation) {
 
 export const fold = (title, content) => make("details", {}, make("summary", {}, title), content);
 
-// Scores relative to the largest, units from the strongest on, and the rank of each.
+// Scores relative to the largest, and units from the strongest on.
 export function weighed(scores) {
   const largest = scores.reduce((m, s) => Math.max(m, Math.abs(s)), 0);
   const weights = scores.map((s) => (largest ? s / largest : 0));
   const ranked = scores.map((_, u) => u).sort((a, b) => Math.abs(scores[b]) - Math.abs(scores[a]) || a - b);
-  const ranks = [];
-  ranked.forEach((unit, place) => (ranks[unit] = place + 1));
-  return { largest, weights, ranked, ranks };
+  return { largest, weights, ranked };
 }
 
 // `words` is what is said about the explanation. `story` holds what other modules add to a kind of explanation: {above,
 // below} the text, how its passages are `named`. `text: false` leaves the text out where it stands on the page already.
 export function renderExplanation(explanation, words, container, { above = [], below = [], named, text: shown = true } = {}) {
   const { scores, diagnostics, certificate: proof } = explanation;
-  const { largest, weights, ranked, ranks } = weighed(scores);
-  const passages = named ? grounded(explanation).map((each, at) => ({ ...each, ...named(each, at) })) : flow(explanation);
-  const text = make("section", { class: "passages", "aria-label": "the explained text" },
-    ...passages.map((each) => passage(each, passages.length > 1, dressed(explanation, weights, ranks))));
+  const { largest, weights, ranked } = weighed(scores);
+  const passages = shown ? passagesOf(words) : [];
+  const text = make("section", { class: "passages", "aria-label": "the explained text" }, ...passages.map((each, at) => (
+    passage(named ? { ...each, ...named(at) } : each, passages.length > 1, dressed(explanation, words.units, weights)))));
   const button = make("button", { type: "button" }, "Download JSON");
   button.addEventListener("click", () => download(explanation));
   const plain = selection(explanation);

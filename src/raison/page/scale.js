@@ -1,4 +1,4 @@
-// The colours of raison/show/scale.py, number for number (a test compares them).
+// The colours of raison/show/colour_scale.py, number for number (a test compares them).
 
 export const FOR = [236, 122, 22];
 export const AGAINST = [36, 114, 214];

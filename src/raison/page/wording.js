@@ -1,4 +1,4 @@
-// Names and numbers as they are shown. Sentences come with the data (raison/show/html/page_words.py).
+// Names and numbers as they are shown. Sentences come with the data (raison/show/html/*_words.py).
 
 const pictured = (char) => (char < " " ? String.fromCharCode(0x2400 + char.charCodeAt(0)) : "\ufffd");
 const COMMANDS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
@@ -15,13 +15,6 @@ export function make(tag, attributes = {}, ...children) {
 // A name of code that may be broken behind its signs.
 export const soft = (name) => name.split(/(?<=[_(,=])/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
 
-export const count = (size, noun) => `${size} ${noun}${size === 1 ? "" : "s"}`;
-
-export function short(text, size) {
-  const line = Array.from(clean(text).split(/\s+/).filter(Boolean).join(" ") || "␣");
-  return line.length <= size ? line.join("") : `${line.slice(0, size - 1).join("").trimEnd()}…`;
-}
-
 export function number(score, largest) {
   if (!largest) return "0";
   const exponent = Math.floor(Math.log10(largest));
@@ -36,20 +29,9 @@ export function share(p) {
   return p > 0.9995 && p < 1 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`;
 }
 
-export const generated = (target) => target.kind === "token" || target.kind === "text";
 // Whether an explanation is a selection that nothing was proved about, such as a rationalizer's own: no score is negative,
 // and all outside of the selection are 0. They are no evidence, so units are shown as selected or not.
 export const selection = ({ selected, scores, certificate }) => Boolean(selected) && !certificate
   && scores.every((s, unit) => s >= 0 && (selected[unit] || s === 0));
 
 export const exact = (score) => (score < 0 ? "−" : "+") + String(Number(Math.abs(score).toPrecision(6)));
-
-// One sentence for each unit, on hover, on focus and for screen readers: the name, the exact score, its rank.
-export function describe(explanation, unit, ranks) {
-  const { units, scores, selected, order } = explanation;
-  if (selection(explanation)) return `${clean(units.names[unit])}: ${selected[unit] ? "selected" : "not selected"}`;
-  const side = scores[unit] > 0 ? ", for" : scores[unit] < 0 ? ", against" : "";
-  const place = order ? order.indexOf(unit) : -1;
-  const chosen = selected?.[unit] ? `, selected${place >= 0 ? ` as number ${place + 1}` : ""}` : "";
-  return `${clean(units.names[unit])}: ${exact(scores[unit])}${side}, rank ${ranks[unit]} of ${scores.length}${chosen}`;
-}

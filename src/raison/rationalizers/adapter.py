@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.stored_config import MODEL_TYPE, StoredRationalizerConfig
 
-__all__ = ["RationalizerModel", "Selection", "rationalizer_model"]
+__all__ = ["RationalizerModel", "TokenSelection", "rationalizer_model"]
 
 # a rationalizer runs some blocks twice or on other tokens: its attention maps are no one stack
 STACKED = frozenset({"attention", "hidden", "heads"})
@@ -39,13 +39,12 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 
 
 @dataclass(frozen=True)
-class Selection:
+class TokenSelection:
     """What the generator did with one text."""
 
     kept: np.ndarray  # [t] True for what the predictor read
-    probabilities: (
-        np.ndarray
-    )  # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
+    # [t] how likely each token was to be kept by all pruning blocks, special tokens 0
+    probabilities: np.ndarray
     empty: bool  # two tokens might stay, and but for the rule that one does, none would
 
 
@@ -61,19 +60,20 @@ class RationalizerModel(WrappedModel):
             encodings.append(replace(encoding, ids=ids))
         return encodings
 
-    def selections(self, encodings: Sequence[Encoding]) -> list[Selection]:
+    def selections(self, encodings: Sequence[Encoding]) -> list[TokenSelection]:
         """What was selected of each text."""
         runner = self.runner
-        selections: dict[int, Selection] = {}
+        selections: dict[int, TokenSelection] = {}
         exact = replace(runner.layout, padding="exact")
         for prepared in runner.prepare(pieces_of_whole_texts(encodings), layout=exact):
             with torch.inference_mode():
                 output = runner.forward(prepared)
-            likely = torch.stack(output.margins).sigmoid().prod(0) * output.real
+            kept_by_each_block = torch.stack(output.margins).sigmoid()
+            likely = kept_by_each_block.prod(0) * output.real
             probabilities = likely.cpu().double().numpy()
             kept = output.rationale.bool().cpu().numpy()
             for row, part in enumerate(prepared.chunk.parts):
-                selections[part.owner] = Selection(
+                selections[part.owner] = TokenSelection(
                     kept=kept[row], probabilities=probabilities[row], empty=bool(output.empty[row])
                 )
         return [selections[number] for number in range(len(encodings))]
@@ -91,7 +91,9 @@ def rationalizer_model(
     hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str
 ) -> RationalizerModel:
     """The model, probed like any other; it offers its own explanation as well."""
-    family = family_of(hf.encoder) if hf.settings.encoder == "pretrained" else family_of(hf)
+    family = family_of(hf)
+    if hf.settings.encoder == "pretrained":
+        family = family_of(hf.encoder)
     loaded = LoadedModel(hf.eval(), tokenizer, family, name, trained_on=hf.config.longest)
     model = RationalizerModel(probe_model(transformers_model(ClassificationTask(loaded))))
     model.offers = (model.offers - STACKED) | {"own"}
@@ -113,52 +115,53 @@ class RationalizerLoader:
         return rationalizer_model(hf, tokenizer, name)
 
     def __call__(
-        self, path: Path, *, device: str | None = None, dtype: Any = None
+        self, path: Path, *, device: str | None = None, dtype: str | torch.dtype | None = None
     ) -> RationalizerModel:
         config: StoredRationalizerConfig = run_loading_step(
             lambda: StoredRationalizerConfig.from_pretrained(path), path.name, "config"
         )
         if config.base:
-            hf, words = from_adapter(
-                path, config
-            )  # reads safetensors only, and says what is missing
+            # reads safetensors only, and says what is missing
+            hf, words = rationalizer_from_adapter(path, config)
         else:
             check_model_folder(path, allow_pickle=False, has_tokenizer=True)
-            hf, words = from_weights(path, config)
-        if (
-            config.token_types and "token_type_ids" not in words.model_input_names
-        ):  # a saved tokenizer may forget it
+            hf, words = rationalizer_from_weights(path, config)
+        if config.token_types and "token_type_ids" not in words.model_input_names:
+            # a saved tokenizer may forget it
             words.model_input_names = [*words.model_input_names, "token_type_ids"]
         return rationalizer_model(model_on_device(hf, device, dtype), words, path.name)
 
 
-def from_weights(
+def rationalizer_from_weights(
     path: Path, config: StoredRationalizerConfig
 ) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
     """A model all of whose weights are stored."""
 
-    def read() -> tuple[Rationalizer, Any, PreTrainedTokenizerBase]:
+    def read() -> tuple[Rationalizer, Collection[str], PreTrainedTokenizerBase]:
         with quiet_transformers():
             words = AutoTokenizer.from_pretrained(path)
-            loaded: Any = Rationalizer.from_pretrained(
+            loaded: object = Rationalizer.from_pretrained(
                 path, config=config, output_loading_info=True
             )
-            hf, report = loaded
-        return hf, report, words
+        hf, report = cast("tuple[Rationalizer, Mapping[str, Collection[str]]]", loaded)
+        return hf, report["missing_keys"], words
 
-    hf, report, words = run_loading_step(read, path.name, "model")
-    refuse_missing_weights(hf, report["missing_keys"], path.name)
+    hf, missing, words = run_loading_step(read, path.name, "model")
+    refuse_missing_weights(hf, missing, path.name)
     return hf, words
 
 
-def from_adapter(
+def rationalizer_from_adapter(
     path: Path, config: StoredRationalizerConfig
 ) -> tuple[Rationalizer, PreTrainedTokenizerBase]:
     """The base that the adapter names, with its changes and the heads put in."""
     beside = (path / config.base).resolve()  # a folder is named relative to the adapter
-    base = load_encoder(str(beside) if beside.is_dir() else config.base)
+    name = config.base
+    if beside.is_dir():
+        name = str(beside)
+    base = load_encoder(name)
     words = base.tokenizer
-    if any((path / name).is_file() for name in TOKENIZER_FILES):
+    if any((path / file).is_file() for file in TOKENIZER_FILES):
         with quiet_transformers():
             words = run_loading_step(
                 lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer"

@@ -1,4 +1,4 @@
-"""Texts as the tensors that a rationalizer takes."""
+"""Batches of a rationalizer: texts as padded tensors, what people marked of them, special tokens and padding."""
 
 from __future__ import annotations
 
@@ -27,25 +27,32 @@ def batch_inputs(
     lines: Sequence[LabelledLine], pad: int, device: torch.device | None = None
 ) -> dict[str, torch.Tensor]:
     """The model's arguments for a batch."""
-    inputs = {
-        "input_ids": padded_rows([line.ids for line in lines], pad),
-        "attention_mask": padded_rows([[1] * len(line) for line in lines], 0),
-    }
+    ids = [line.ids for line in lines]
+    present = [[1] * len(line) for line in lines]
+    inputs = {"input_ids": padded_rows(ids, pad), "attention_mask": padded_rows(present, 0)}
     if lines[0].types:
-        inputs["token_type_ids"] = padded_rows([line.types for line in lines], 0)
+        types = [line.types for line in lines]
+        inputs["token_type_ids"] = padded_rows(types, 0)
     return {name: tensor.to(device) for name, tensor in inputs.items()}
 
 
 def padded_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
     """[b t] rows of one length, filled up with `value`."""
     width = max(map(len, rows))
-    return torch.tensor([[*row, *[value] * (width - len(row))] for row in rows])
+    padded = []
+    for row in rows:
+        filling = [value] * (width - len(row))
+        padded.append([*row, *filling])
+    return torch.tensor(padded)
 
 
 def human_marks(lines: Sequence[LabelledLine]) -> tuple[torch.Tensor, torch.Tensor]:
     """[b t] what people marked, [b] texts where they did, and not only in what was cut off."""
-    rows = [line.gold or (False,) * len(line) for line in lines]
-    known = [any(line.gold) for line in lines]
+    rows, known = [], []
+    for line in lines:
+        nothing_marked = (False,) * len(line)
+        rows.append(line.gold or nothing_marked)
+        known.append(any(line.gold))
     return padded_rows(rows, False).bool(), torch.tensor(known)
 
 
@@ -61,7 +68,7 @@ def sorted_batches(
 
 def special_ids(tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """Tokens that are no words, but put around them; an unknown or masked word is a word."""
-    ids = {getattr(tokenizer, name, None) for name in SPECIAL}
+    ids: set[int | None] = {getattr(tokenizer, name, None) for name in SPECIAL}
     return sorted(number for number in ids if number is not None)
 
 
@@ -81,4 +88,4 @@ def special_as_unknown(
 
 def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
     """The token that fills rows up; 0 where there is none, since it is masked."""
-    return int(tokenizer.pad_token_id) if tokenizer.pad_token_id is not None else 0
+    return int(tokenizer.pad_token_id or 0)

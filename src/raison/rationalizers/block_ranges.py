@@ -1,4 +1,4 @@
-"""A range of the blocks of any encoder, run by the encoder's own code.
+"""Runs a range of the blocks of any encoder by the encoder's own code, and its final norm alone.
 
 A shell is a shallow copy of the encoder, made for one call, whose list holds only the wished blocks: embeddings, masks,
 rotary angles and the final norm stay the family's business, and no modelling file is copied. Each block stands behind a
@@ -11,11 +11,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 
 from raison.core.errors import Unsupported
 
@@ -23,18 +23,21 @@ __all__ = [
     "BlockStates",
     "Inputs",
     "apply_final_norm",
-    "blocks_of",
+    "blocks_of_encoder",
     "ignores_positions",
+    "is_decoder",
     "run_blocks",
 ]
 
 TRIED_TOKENS = 40  # tokens that change places to see whether places matter
 
 M = TypeVar("M", bound=nn.Module)
-Inputs = dict[str, torch.Tensor]  # arguments of an encoder
+Inputs: TypeAlias = dict[str, torch.Tensor]  # arguments of an encoder
+BlockOutput: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"  # as a family's blocks give it
+Attribute: TypeAlias = Any  # of a block, whatever its kind
 
 
-def blocks_of(encoder: PreTrainedModel, name: str = "") -> tuple[str, nn.ModuleList]:
+def blocks_of_encoder(encoder: PreTrainedModel, name: str = "") -> tuple[str, nn.ModuleList]:
     """The path of the list of an encoder's blocks, and the list."""
     depth = getattr(encoder.config, "num_hidden_layers", None)
     outer_lists: list[str] = []
@@ -42,12 +45,10 @@ def blocks_of(encoder: PreTrainedModel, name: str = "") -> tuple[str, nn.ModuleL
         inside = any(path.startswith(f"{outer}.") for outer in outer_lists)
         if isinstance(module, nn.ModuleList) and not inside:
             outer_lists.append(path)
-            if len(module) == depth and depth > 1:
+            if len(module) == depth and len(module) > 1:
                 return path, module
     called = name or type(encoder).__name__
-    if getattr(encoder.config, "is_decoder", False) or getattr(
-        encoder.config, "is_encoder_decoder", False
-    ):
+    if is_decoder(encoder.config):
         raise Unsupported(
             f"{called} is no encoder of BERT's kind, so it can't be split: use one such as minilm."
         )
@@ -57,17 +58,24 @@ def blocks_of(encoder: PreTrainedModel, name: str = "") -> tuple[str, nn.ModuleL
     )
 
 
+def no_states() -> torch.Tensor:
+    """In the place of states that are not there yet."""
+    return torch.empty(0)
+
+
+def is_decoder(config: PretrainedConfig) -> bool:
+    """Whether a model of this config writes text."""
+    decodes = getattr(config, "is_decoder", False)
+    return bool(decodes or getattr(config, "is_encoder_decoder", False))
+
+
 @dataclass
 class BlockStates:
     """What a range of blocks was given and gave."""
 
-    entered: torch.Tensor = field(
-        default_factory=lambda: torch.empty(0)
-    )  # [b t d] what the first block was given
+    entered: torch.Tensor = field(default_factory=no_states)  # [b t d] given to the first block
     left: list[torch.Tensor] = field(default_factory=list)  # of each block
-    output: torch.Tensor = field(
-        default_factory=lambda: torch.empty(0)
-    )  # [b t d] behind the encoder's final norm
+    output: torch.Tensor = field(default_factory=no_states)  # [b t d] behind the final norm
 
 
 class StandIn(nn.Module):
@@ -77,7 +85,7 @@ class StandIn(nn.Module):
         super().__init__()
         self.block = block
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Attribute:
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -97,25 +105,30 @@ class Gate(StandIn):
         super().__init__(block)
         self.kept, self.states, self.factor = kept, states, factor
 
-    def forward(self, hidden_states: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        states = hidden_states if self.states is None else self.states
+    def forward(self, hidden_states: torch.Tensor, *args: object, **kwargs: object) -> BlockOutput:
+        states = hidden_states
+        if self.states is not None:
+            states = self.states
         if not self.kept.left:
             self.kept.entered = states
         if self.factor is not None:
             states = states * self.factor[..., None]
-        output = self.block(states, *args, **kwargs)
-        self.kept.left.append(output if isinstance(output, torch.Tensor) else output[0])
+        output: BlockOutput = self.block(states, *args, **kwargs)
+        if isinstance(output, torch.Tensor):
+            self.kept.left.append(output)
+        else:
+            self.kept.left.append(output[0])
         return output
 
 
 class Constant(StandIn):
     """In the place of all blocks: gives what it was made with."""
 
-    def __init__(self, output: Any, block: nn.Module):
+    def __init__(self, output: BlockOutput, block: nn.Module):
         super().__init__(block)
         self.output = output
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> BlockOutput:
         return self.output
 
 
@@ -130,15 +143,18 @@ def run_blocks(
 ) -> BlockStates:
     """Run blocks first … last − 1. `inputs` are the encoder's arguments; `states` [b t d] enter in the place of the
     embeddings, which need not be computed then; `factors` [b t], one for each block, scale what it is given."""
-    path, blocks = blocks_of(encoder)
+    path, blocks = blocks_of_encoder(encoder)
     kept = BlockStates()
-    gates = []
-    for number in range(first, last):
-        factor = factors[number - first] if factors is not None else None
-        gates.append(Gate(blocks[number], kept, states if number == first else None, factor))
+    if factors is None:
+        factors = [None] * (last - first)
+    gates: list[nn.Module] = []
+    for block, factor in zip(blocks[first:last], factors, strict=True):
+        entering = None if gates else states
+        gates.append(Gate(block, kept, entering, factor))
     if states is not None:
         inputs = without_words(encoder, inputs, states)
-    kept.output = shell(encoder, path, gates)(**inputs).last_hidden_state
+    short_encoder = encoder_with_blocks(encoder, path, gates)
+    kept.output = short_encoder(**inputs).last_hidden_state
     return kept
 
 
@@ -146,11 +162,12 @@ def apply_final_norm(
     encoder: PreTrainedModel, states: torch.Tensor, inputs: Inputs
 ) -> torch.Tensor:
     """States from between two blocks as they would leave the encoder: behind its final norm, where it has one."""
-    path, blocks = blocks_of(encoder)
+    path, blocks = blocks_of_encoder(encoder)
     arguments = without_words(encoder, inputs, states)
     for block_output in (states, (states,)):  # blocks of some families give a tuple
         constant = Constant(block_output, blocks[0])
-        output: torch.Tensor = shell(encoder, path, [constant])(**arguments).last_hidden_state
+        norm_alone = encoder_with_blocks(encoder, path, [constant])
+        output: torch.Tensor = norm_alone(**arguments).last_hidden_state
         if output.shape == states.shape:
             return output
     raise Unsupported(
@@ -173,12 +190,12 @@ def ignores_positions(encoder: PreTrainedModel) -> bool:
     """
     weight = next(encoder.parameters())
     random = torch.Generator().manual_seed(0)
-    states = torch.randn(1, TRIED_TOKENS, int(encoder.config.hidden_size), generator=random).to(
-        weight
-    )
+    width = int(encoder.config.hidden_size)
+    states = torch.randn(1, TRIED_TOKENS, width, generator=random).to(weight)
     order = torch.randperm(TRIED_TOKENS, generator=random).to(weight.device)
-    inputs = {"attention_mask": torch.ones(1, TRIED_TOKENS, dtype=torch.long, device=weight.device)}
-    depth = len(blocks_of(encoder)[1])
+    mask = torch.ones(1, TRIED_TOKENS, dtype=torch.long, device=weight.device)
+    inputs = {"attention_mask": mask}
+    depth = len(blocks_of_encoder(encoder)[1])
 
     training = [module for module in encoder.modules() if module.training]
     encoder.eval()  # dropout is no place
@@ -189,7 +206,9 @@ def ignores_positions(encoder: PreTrainedModel) -> bool:
     return bool(torch.allclose(straight[:, order], moved, rtol=1e-3, atol=1e-3))
 
 
-def shell(encoder: PreTrainedModel, path: str, gates: Sequence[nn.Module]) -> PreTrainedModel:
+def encoder_with_blocks(
+    encoder: PreTrainedModel, path: str, gates: Sequence[nn.Module]
+) -> PreTrainedModel:
     """The encoder with other blocks: copies of the modules on the way to the list, everything else is shared."""
     *names, last = path.split(".")
     top = shallow_copy(encoder)

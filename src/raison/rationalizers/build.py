@@ -1,10 +1,10 @@
-"""A rationalizer around an encoder: where it is split, and its heads."""
+"""Builds a new rationalizer around an encoder: its config (where it is split), heads and stored config."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -15,40 +15,51 @@ from raison.core import progress
 from raison.core.errors import InputError, Unsupported
 from raison.models.families import family_of
 from raison.rationalizers.batching import pad_id, sorted_batches, special_ids
-from raison.rationalizers.block_ranges import blocks_of
+from raison.rationalizers.block_ranges import blocks_of_encoder
 from raison.rationalizers.config import ALL_BLOCKS, RationalizerConfig
 from raison.rationalizers.encoders import LoadedEncoder
-from raison.rationalizers.gru import GRUEncoder
+from raison.rationalizers.gru import Encoder, GRUEncoder
 from raison.rationalizers.hiding_check import check_hiding
-from raison.rationalizers.homogeneity import Homogeneity, measure_homogeneity, split_of
+from raison.rationalizers.homogeneity import Homogeneity, blocks_by_homogeneity, measure_homogeneity
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.stored_config import StoredRationalizerConfig
 from raison.training.labelled_lines import LabelledLine
 
-__all__ = ["build_rationalizer", "max_tokens", "resolve_config", "with_derived_settings"]
+__all__ = [
+    "build_rationalizer",
+    "max_tokens_of_encoder",
+    "resolve_rationalizer_config",
+    "with_derived_settings",
+]
+
+Settings: TypeAlias = Mapping[str, Any]  # of a config, by name
 
 DEFAULTS = RationalizerConfig()
 SAMPLE = 300  # texts that homogeneity is measured on
 SAMPLE_SEED = 4
 
 
-def resolve_config(
-    loaded: LoadedEncoder, asked: Mapping[str, Any], train: Sequence[LabelledLine], *, pairs: bool
+def resolve_rationalizer_config(
+    loaded: LoadedEncoder,
+    asked: Settings,
+    train: Sequence[LabelledLine],
+    *,
+    pairs: bool,
 ) -> tuple[RationalizerConfig, Homogeneity | None]:
     """The config with everything decided: where to split, and how many shares there are."""
     settings = {
         **asked,
-        "sparsity": shares_of(asked.get("sparsity", DEFAULTS.sparsity), pairs=pairs),
+        "sparsity": sparsity_shares(asked.get("sparsity", DEFAULTS.sparsity), pairs=pairs),
     }
     if settings.get("encoder") == "gru":
         return RationalizerConfig.from_settings(settings), None
-    depth = len(blocks_of(loaded.encoder, loaded.name)[1])
+    depth = len(blocks_of_encoder(loaded.encoder, loaded.name)[1])
     homogeneity = None
     if settings.get("blocks") is None:
         check_splittable(loaded, settings)  # what can't be split is refused before
         homogeneity = homogeneity_of_sample(loaded, train)
         rest = settings.get("predictor", DEFAULTS.predictor) == "rest"
-        settings["blocks"] = split_of(homogeneity, rest=rest)
+        settings["blocks"] = blocks_by_homogeneity(homogeneity, rest=rest)
         progress.report(
             0,
             1,
@@ -61,9 +72,13 @@ def resolve_config(
     return config, homogeneity
 
 
-def shares_of(sparsity: float | Sequence[float], *, pairs: bool) -> tuple[float, ...]:
+def sparsity_shares(sparsity: float | Sequence[float], *, pairs: bool) -> tuple[float, ...]:
     """The share of each text: two for pairs, which is the same one twice if one was given."""
-    shares = tuple(sparsity) if isinstance(sparsity, (list, tuple)) else (sparsity,)
+    shares: tuple[float, ...]
+    if isinstance(sparsity, (list, tuple)):
+        shares = tuple(sparsity)
+    else:
+        shares = (cast(float, sparsity),)
     if pairs and len(shares) == 1:
         return (*shares, *shares)
     if not pairs and len(shares) == 2:
@@ -71,7 +86,7 @@ def shares_of(sparsity: float | Sequence[float], *, pairs: bool) -> tuple[float,
     return shares
 
 
-def with_derived_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def with_derived_settings(settings: Settings) -> dict[str, Any]:
     """Settings with what follows from the number of blocks."""
     if settings.get("encoder") == "gru" or not isinstance(settings["blocks"], int):
         return dict(settings)
@@ -81,7 +96,7 @@ def with_derived_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     return derived
 
 
-def check_splittable(loaded: LoadedEncoder, settings: Mapping[str, Any]) -> None:
+def check_splittable(loaded: LoadedEncoder, settings: Settings) -> None:
     """Refuse an encoder that can't be split behind its first block."""
     trial = RationalizerConfig(
         blocks=1,
@@ -113,7 +128,6 @@ def build_rationalizer(
     config: RationalizerConfig,
     labels: Sequence[str],
     seed: int,
-    base: str = "",
 ) -> Rationalizer:
     """A rationalizer around an encoder; its heads are a function of the seed."""
     if tokenizer.cls_token_id is None and config.encoder != "gru":
@@ -123,23 +137,21 @@ def build_rationalizer(
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        inner = (
-            gru_over_words_of(encoder, tokenizer, config.width)
-            if config.encoder == "gru"
-            else encoder
-        )
-        stored = stored_config(inner, tokenizer, config, labels, base)
+        inner: Encoder = encoder
+        if config.encoder == "gru":
+            inner = gru_over_words_of(encoder, tokenizer, config.width)
+        stored = rationalizer_stored_config(inner, tokenizer, config, labels)
         model = Rationalizer(stored, inner)
         if config.encoder == "gru" and model.predictor is not None:
-            for copied in encoders_of(model)[1:]:
+            for copied in encoders_of_rationalizer(model)[1:]:
                 copied.gru.reset_parameters()
     model.float()  # heads and blocks are of one kind, whatever the checkpoint was stored in
     if config.encoder != "gru":
         check_hiding(model, tokenizer)
     model.requires_grad_(True)
     model.selector.offsets.requires_grad_(False)
-    for part in encoders_of(model):
-        freeze_embeddings(part)
+    for part in encoders_of_rationalizer(model):
+        freeze_word_embeddings(part)
     return model
 
 
@@ -162,36 +174,35 @@ def gru_over_words_of(
     return gru
 
 
-def stored_config(
-    encoder: Any,
+def rationalizer_stored_config(
+    encoder: Encoder,
     tokenizer: PreTrainedTokenizerBase,
     config: RationalizerConfig,
     labels: Sequence[str],
-    base: str,
 ) -> StoredRationalizerConfig:
     """What config.json will hold; without labels it is a regression."""
-    names = dict(enumerate(labels)) if labels else {0: "value"}
+    names, problem = {0: "value"}, "regression"
+    if labels:
+        names, problem = dict(enumerate(labels)), "single_label_classification"
     return StoredRationalizerConfig(
         config.to_dict(),
         encoder.config.to_dict(),
         special_ids=special_ids(tokenizer),
         separator_id=tokenizer.sep_token_id,
-        base=base,
         token_types="token_type_ids" in getattr(tokenizer, "model_input_names", ()),
         id2label=names,
         label2id={label: number for number, label in names.items()},
-        problem_type="single_label_classification" if labels else "regression",
+        problem_type=problem,
     )
 
 
-def encoders_of(model: Rationalizer) -> list[Any]:
+def encoders_of_rationalizer(model: Rationalizer) -> list[Encoder]:
     """The encoders of a model: one, or one more for each predictor that has its own."""
-    return [
-        part for part in (model.encoder, model.predictor, model.soft_predictor) if part is not None
-    ]
+    parts = (model.encoder, model.predictor, model.soft_predictor)
+    return [part for part in parts if part is not None]
 
 
-def freeze_embeddings(encoder: Any) -> None:
+def freeze_word_embeddings(encoder: Encoder) -> None:
     """P1: embeddings stay as they are."""
     encoder.get_input_embeddings().weight.requires_grad_(False)
     for path, parameter in encoder.named_parameters():
@@ -199,7 +210,7 @@ def freeze_embeddings(encoder: Any) -> None:
             parameter.requires_grad_(False)
 
 
-def max_tokens(encoder: PreTrainedModel) -> int:
+def max_tokens_of_encoder(encoder: PreTrainedModel) -> int:
     """Tokens that an encoder reads at most; some count positions from behind the padding id."""
     limit = getattr(encoder.config, "max_position_embeddings", None) or 512
     return int(limit) - family_of(encoder).offset(encoder.config)

@@ -1,4 +1,4 @@
-"""The asked share of tokens, reached: where to draw the line between keeping and dropping.
+"""Calibration of the selector: where to draw the line between keeping and dropping tokens.
 
 A generator can sample the asked share in training and still keep next to nothing when it has to decide, since every
 token may be a little less likely than not. So behind each pruning block the line is moved to the quantile of the
@@ -15,9 +15,9 @@ import torch
 
 from raison.rationalizers.config import pruning_levels
 from raison.rationalizers.module import Rationalizer
-from raison.rationalizers.selection import likeliest, tokens_by_text
+from raison.rationalizers.selection import likeliest_token, tokens_by_text
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate_selector"]
 
 Batches = Callable[[], Iterable[dict[str, torch.Tensor]]]
 
@@ -32,7 +32,7 @@ class Margins:
 
 
 @torch.inference_mode()
-def calibrate(model: Rationalizer, batches: Batches) -> None:
+def calibrate_selector(model: Rationalizer, batches: Batches) -> None:
     """Set the offsets of the selector, block by block: those of later blocks depend on the earlier ones."""
     model.eval()
     settings, offsets = model.settings, model.selector.offsets
@@ -42,9 +42,11 @@ def calibrate(model: Rationalizer, batches: Batches) -> None:
         tokens = margins_behind(model, batches, number)
         for text, share in enumerate(settings.sparsity):
             of_text = tokens.side == text
-            wanted = round(pruning_levels(share, settings.pruning)[number] * int(of_text.sum()))
+            level = pruning_levels(share, settings.pruning)[number]
+            wanted = round(level * int(of_text.sum()))
+            line = line_between_margins(tokens.margin[of_text & tokens.kept], wanted)
             with torch.no_grad():
-                offsets[number, text] = -line_at(tokens.margin[of_text & tokens.kept], wanted)
+                offsets[number, text] = -line
 
 
 def margins_behind(model: Rationalizer, batches: Batches, number: int) -> Margins:
@@ -53,21 +55,26 @@ def margins_behind(model: Rationalizer, batches: Batches, number: int) -> Margin
     for batch in batches():
         inputs, tokens = model.read(**batch)
         generated = model.generate(inputs, tokens, number + 1)  # nobody asks for an answer
-        kept = generated.masks[number - 1].bool() if number else tokens.real
+        kept = tokens.real
+        if number:
+            kept = generated.masks[number - 1].bool()
         margin = generated.margins[number]
-        side = tokens.side if model.settings.for_pairs else torch.zeros_like(tokens.side)
-        if (
-            model.settings.never_empty
-        ):  # a text's likeliest token stays whatever the line is, so it counts first
-            for text in tokens_by_text(kept, tokens.side if model.settings.for_pairs else None):
-                margin = margin.masked_fill(likeliest(margin, text), torch.inf)
+        side = torch.zeros_like(tokens.side)
+        texts = [kept]
+        if model.settings.for_pairs:
+            side = tokens.side
+            texts = tokens_by_text(kept, side)
+        if model.settings.never_empty:
+            # a text's likeliest token stays whatever the line is, so it counts first
+            for text in texts:
+                margin = margin.masked_fill(likeliest_token(margin, text), torch.inf)
         margins.append(margin[tokens.real])
         kept_before.append(kept[tokens.real])
         sides.append(side[tokens.real])
     return Margins(torch.cat(margins), torch.cat(kept_before), torch.cat(sides))
 
 
-def line_at(margins: torch.Tensor, wanted: int) -> float:
+def line_between_margins(margins: torch.Tensor, wanted: int) -> float:
     """A number that about `wanted` of the margins lie above; equal margins fall on the side that comes nearer."""
     descending = margins.sort(descending=True).values
     finite = descending[torch.isfinite(descending)]
@@ -75,12 +82,17 @@ def line_at(margins: torch.Tensor, wanted: int) -> float:
         return 0.0
     above = wanted - (len(descending) - len(finite))  # of those that have a choice
     if above <= 0:  # as low as can be, so that few texts have nothing above it
-        return float(finite[0]) + 1e-6 * max(1.0, abs(float(finite[0])))
+        largest = float(finite[0])
+        return largest + 1e-6 * max(1.0, abs(largest))
     if above >= len(finite):
         return float(finite[-1]) - 1.0
-    last, following = float(finite[above - 1]), float(finite[above])
+    last = float(finite[above - 1])
+    following = float(finite[above])
     if last > following:
         return (last + following) / 2
-    with_equals, without_equals = int((finite >= last).sum()), int((finite > last).sum())
+    with_equals = int((finite >= last).sum())
+    without_equals = int((finite > last).sum())
     step = 1e-6 * max(1.0, abs(last))
-    return last - step if with_equals - above <= above - without_equals else last + step
+    if with_equals - above <= above - without_equals:
+        return last - step
+    return last + step

@@ -1,18 +1,24 @@
-"""Everything that decides what a rationalizer is, in one frozen record (P1, its ablations and baselines)."""
+"""The config of a rationalizer, the settings of its training, the weights of its loss, and variants by name (P1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import e, exp, log
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.from_settings import dataclass_from_settings, setting
-from raison.core.json_record import Record
-from raison.core.parameters import check_choice, check_in_range, check_integer
+from raison.core.json_record import Record, record_field
+from raison.core.parameters import check_choice, check_in_range, check_integer, check_not_negative
 
-__all__ = ["ALL_BLOCKS", "VARIANTS", "RationalizerConfig", "pruning_levels"]
+__all__ = [
+    "ALL_BLOCKS",
+    "VARIANTS",
+    "LossWeights",
+    "RationalizerConfig",
+    "RationalizerTraining",
+    "pruning_levels",
+]
 
 ENCODERS = ("pretrained", "gru")
 PREDICTORS = ("rest", "whole", "apart")
@@ -20,6 +26,8 @@ HIDINGS = ("attention", "zero")
 FULL_TEXTS = ("mid_cls", "predictor", "none")
 READINGS = ("first", "mean")
 ALL_BLOCKS = 0  # as the number of blocks that generate
+RATE_OF_BLOCKS = 5e-5
+RATE_OF_LORA = 2e-4  # adapters have few weights, which may take larger steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,8 @@ class RationalizerConfig(Record):
                 f"sparsity is one share, or two for the two texts of a pair, not {len(self.sparsity)}."
             )
         for share in self.sparsity:
-            if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+            is_number = isinstance(share, (int, float)) and not isinstance(share, bool)
+            if not is_number or not 0 < share < 1:
                 raise InputError(
                     f"sparsity is a share of the tokens between 0 and 1, such as 0.2, not {share!r}."
                 )
@@ -91,11 +100,8 @@ class RationalizerConfig(Record):
                 f"{self.blocks} blocks can't drop tokens {self.pruning} times: give a smaller pruning."
             )
         if self.encoder == "gru":
-            if (
-                (self.blocks, self.pruning) != (1, 1)
-                or self.predictor != "apart"
-                or self.full_text == "mid_cls"
-            ):
+            one_block = self.blocks == 1 and self.pruning == 1
+            if not one_block or self.predictor != "apart" or self.full_text == "mid_cls":
                 raise InputError(
                     "encoder=gru has blocks=1, pruning=1, predictor=apart, full_text=predictor or none."
                 )
@@ -121,31 +127,106 @@ class RationalizerConfig(Record):
 
     def check_depth(self, depth: int, name: str) -> None:
         """Refuse an encoder of so many blocks if it can't be split like this."""
-        last = depth - 1 if self.predictor == "rest" else depth
+        last, why = depth, "it has no more"
+        if self.predictor == "rest":
+            last, why = depth - 1, "the predictor needs at least one"
         if self.encoder == "pretrained" and self.blocks > last:
-            why = (
-                "the predictor needs at least one" if self.predictor == "rest" else "it has no more"
-            )
             raise InputError(
                 f"{name} has {depth} blocks, so the generator can have 1 to {last} of them, not {self.blocks}: {why}."
             )
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> RationalizerConfig:
+    def from_settings(cls, settings: Mapping[str, object]) -> RationalizerConfig:
         """The config of these settings; a name that it does not know is refused."""
         return dataclass_from_settings(cls, settings, "A rationalizer")
 
 
+@dataclass(frozen=True, eq=False)
+class LossWeights(Record):
+    """How much each term of the loss counts."""
+
+    rationale: float = 2.0
+    full_text: float = 1.0
+    sparsity: float = setting(5.0, "λ_s.", option="--sparsity-weight")
+    # P1: 10, with which short texts collapse
+    coherence: float = setting(0.1, "λ_c: neighbours are treated alike.")
+    soft_predictor: float = 1.0
+    human: float = setting(0.0, "Weight of human rationales, where the data has some.")
+
+    def validate(self) -> None:
+        for name, value in vars(self).items():
+            if not value >= 0:
+                raise InputError(f"The weight of {name} is a number from 0 up, not {value}.")
+
+
+@dataclass(frozen=True, eq=False)
+class RationalizerTraining(Record):
+    """How a rationalizer is trained."""
+
+    weights: LossWeights = record_field("LossWeights", default=LossWeights())
+    lora: int = setting(0, "Train an adapter of this rank; 0: all weights of the blocks.")
+    lr: float = setting(
+        RATE_OF_BLOCKS, "Of the blocks; default: 2e-4 with --lora, else 5e-5.", derived=True
+    )
+    head_lr: float = setting(5e-4, "Of the heads.")
+    weight_decay: float = 0.01
+    clip: float = 1.0  # largest norm of the gradient
+    batch: int = setting(32, "Texts in a batch.")
+    epochs: int = setting(6, "At most so many.")
+    patience: int = setting(3, "Epochs without a better accuracy after which it stops.")
+    # in them the selection is not judged yet
+    warm: float = setting(1.0, "Epochs in which the predictor reads random parts.")
+    held_out: float = (
+        0.1  # share of the training part that is held out where there is no development part
+    )
+    longest: int = setting(256, "Tokens of a text; longer ones are cut.")
+    bfloat16: bool = setting(False, "Compute in bfloat16: faster on CPUs that have it.")
+    half: bool = setting(False, "Write the adapter in float16.")
+
+    def validate(self) -> None:
+        check_integer("batch", self.batch, 1)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("patience", self.patience, 1)
+        check_integer("longest", self.longest, 1)
+        check_integer("lora", self.lora, 0)
+        check_not_negative("weight_decay", self.weight_decay)
+        check_not_negative("clip", self.clip)
+        check_not_negative("warm", self.warm)
+        check_in_range("lr", self.lr, 0)
+        check_in_range("head_lr", self.head_lr, 0)
+        check_in_range("held_out", self.held_out, 0, 0.9)
+        if self.warm >= self.epochs:
+            raise InputError(
+                f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs."
+            )
+        if self.half and not self.lora:
+            raise InputError(
+                "half stores an adapter in float16: give lora a rank, or leave half away."
+            )
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, object]) -> RationalizerTraining:
+        """The training of these settings; where they name no rate, an adapter has a larger one than whole blocks."""
+        usual = {"lr": RATE_OF_BLOCKS}
+        if settings.get("lora"):
+            usual["lr"] = RATE_OF_LORA
+        return dataclass_from_settings(cls, {**usual, **settings}, "A training")
+
+
 def pruning_levels(sparsity: float, count: int) -> list[float]:
     """Share of tokens kept behind each pruning block: ln((e^α (i+1) + e (n − i − 1)) / n), the last one α (P1)."""
-    return [log((exp(sparsity) * (i + 1) + e * (count - i - 1)) / count) for i in range(count)]
+    levels = []
+    for number in range(1, count + 1):
+        total = exp(sparsity) * number + e * (count - number)
+        levels.append(log(total / count))
+    return levels
 
 
 RNP = {"predictor": "apart", "pruning": 1, "full_text": "none"}
 GRU = {"encoder": "gru", "predictor": "apart", "blocks": 1, "pruning": 1, "full_text": "none"}
 
 # Variants and baselines by name; what is not said is the user's (or the default)
-VARIANTS: dict[str, dict[str, Any]] = {
+VARIANTS: dict[str, dict[str, object]] = {
     "plmr": {},
     "whole": {"predictor": "whole"},
     "no_pruning": {"pruning": 1},

@@ -1,12 +1,12 @@
-"""The encoder inside whatever a user names: a bare one, or the one of a fine-tuned classifier."""
+"""Loads the encoder inside whatever a user names: a bare one, or the one of a fine-tuned classifier."""
 
 from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -16,10 +16,10 @@ from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.checkpoint import check_model_folder, refuse_missing_weights
 from raison.models.load import looks_local, model_type_of_folder
 from raison.models.probe import check_weights
-from raison.rationalizers.block_ranges import blocks_of
+from raison.rationalizers.block_ranges import blocks_of_encoder, is_decoder
 from raison.rationalizers.stored_config import MODEL_TYPE
 
-__all__ = ["LoadedEncoder", "load_encoder"]
+__all__ = ["LoadedEncoder", "load_encoder", "name_of_model_in_memory"]
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,11 @@ def load_encoder(
         encoder = encoder_inside(whole_model)
     else:
         encoder, own_tokenizer = read_encoder(name, path, tokenizer)
-    blocks_of(encoder, path.name)  # said now: what can't be split is no use
+    blocks_of_encoder(encoder, path.name)  # said now: what can't be split is no use
     check_weights(encoder, path.name)
-    return LoadedEncoder(encoder, tokenizer or own_tokenizer, path.name if path.is_dir() else name)
+    if path.is_dir():
+        name = path.name
+    return LoadedEncoder(encoder, tokenizer or own_tokenizer, name)
 
 
 def encoder_in_memory(
@@ -64,9 +66,14 @@ def encoder_in_memory(
         )
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: pass tokenizer=...")
-    name = getattr(model.config, "_name_or_path", "") or type(model).__name__
+    name = name_of_model_in_memory(model)
     check_weights(model, name)
     return LoadedEncoder(copy.deepcopy(encoder_inside(model)).cpu(), tokenizer, name)
+
+
+def name_of_model_in_memory(model: PreTrainedModel) -> str:
+    """The name that a model was loaded by, or that of its class."""
+    return getattr(model.config, "_name_or_path", "") or type(model).__name__
 
 
 def read_encoder(
@@ -79,37 +86,45 @@ def read_encoder(
         raise ModelError(
             f"{name!r} is a file: name the folder of an encoder, such as BERT's, or one of the hub."
         )
-    options: dict[str, Any] = {}
+    local_only = False
     if path.is_dir():
         check_model_folder(path, allow_pickle=False, has_tokenizer=tokenizer is not None)
         name = str(path)
-    elif not hub.hub_is_reachable():
-        options["local_files_only"] = True
+    else:
+        local_only = not hub.hub_is_reachable()
 
-    def read() -> Any:
+    def read() -> tuple[PreTrainedModel, Mapping[str, Collection[str]]]:
         with quiet_transformers():
-            return AutoModel.from_pretrained(
-                name, use_safetensors=True, output_loading_info=True, **options
+            loaded: tuple[PreTrainedModel, Mapping[str, Collection[str]]] = (
+                AutoModel.from_pretrained(
+                    name,
+                    use_safetensors=True,
+                    output_loading_info=True,
+                    local_files_only=local_only,
+                )
             )
+            return loaded
 
     model, report = hub.run_loading_step(read, name, "weights")
     # a rationalizer reads token states, never the pooler
-    refuse_missing_weights(
-        model, [key for key in report["missing_keys"] if "pooler" not in key], path.name
-    )
+    missing = [key for key in report["missing_keys"] if "pooler" not in key]
+    refuse_missing_weights(model, missing, path.name)
     if tokenizer is None:
         tokenizer = hub.run_loading_step(
-            lambda: AutoTokenizer.from_pretrained(name, **options), name, "tokenizer"
+            lambda: AutoTokenizer.from_pretrained(name, local_files_only=local_only),
+            name,
+            "tokenizer",
         )
     return encoder_inside(model), tokenizer
 
 
 def encoder_inside(model: PreTrainedModel) -> PreTrainedModel:
     """The bare encoder of a model with a head."""
-    config = model.config
-    if getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
+    if is_decoder(model.config):
         raise Unsupported(
             f"{type(model).__name__} is no encoder of BERT's kind, so it can't be split: use one as minilm."
         )
-    inner = getattr(model, model.base_model_prefix, model)
-    return inner if inner is not None else model
+    inner: PreTrainedModel | None = getattr(model, model.base_model_prefix, None)
+    if inner is None:
+        return model
+    return inner

@@ -1,4 +1,4 @@
-"""How well a rationalizer predicts and selects."""
+"""Evaluates a rationalizer: accuracy, F1 or correlation, shares of tokens, agreement with human rationales."""
 
 from __future__ import annotations
 
@@ -26,16 +26,19 @@ from raison.training.training_folder import tensors_on_cpu
 __all__ = ["commonest_share", "evaluate_rationalizer"]
 
 
+def no_tokens_of_two_texts() -> torch.Tensor:
+    return torch.zeros(2, 2, dtype=torch.float64)
+
+
 @dataclass
-class Counts:
-    """Tokens of all texts so far."""
+class TokenCounts:
+    """How many tokens of all texts so far are kept, marked by people, or both."""
 
     words: float = 0.0
     kept: float = 0.0
     kept_by_first: float = 0.0
-    by_text: torch.Tensor = field(
-        default_factory=lambda: torch.zeros(2, 2, dtype=torch.float64)
-    )  # kept and all
+    # kept and all of the first and of the second text
+    by_text: torch.Tensor = field(default_factory=no_tokens_of_two_texts)
     # of texts where people marked tokens
     selected: float = 0.0
     marked: float = 0.0
@@ -48,19 +51,24 @@ class Counts:
         self.kept += float(rationale.sum())
         self.kept_by_first += float(output.masks[0].sum())
         for number, text in enumerate(tokens_by_text(output.real, output.side)):
-            self.by_text[number] += torch.stack([(rationale & text).sum(), text.sum()])
+            kept_of_text = rationale & text
+            self.by_text[number] += torch.stack([kept_of_text.sum(), text.sum()])
 
         gold, known = human_marks(lines)
         counted = output.real & known[:, None]
-        self.selected += float((rationale & counted).sum())
-        self.marked += float((gold & counted).sum())
-        self.selected_and_marked += float((rationale & gold & counted).sum())
+        selected = rationale & counted
+        marked = gold & counted
+        both = selected & marked
+        self.selected += float(selected.sum())
+        self.marked += float(marked.sum())
+        self.selected_and_marked += float(both.sum())
 
     def text_sparsities(self) -> tuple[float, ...]:
         """The share that is kept of each text of pairs; nothing for single texts."""
         if not self.by_text[1, 1]:
             return ()
-        return tuple((self.by_text[:, 0] / self.by_text[:, 1]).tolist())
+        shares = self.by_text[:, 0] / self.by_text[:, 1]
+        return tuple(shares.tolist())
 
     def human_agreement(self) -> HumanAgreement | None:
         """How far selected tokens are those that people marked."""
@@ -79,10 +87,12 @@ def evaluate_rationalizer(
 ) -> RationalizerScores:
     """What a rationalizer predicts and selects when it has to decide; or its predictor reads every token."""
     model.eval()
-    counts = Counts()
+    counts = TokenCounts()
     answers, full_text_answers, labels, empty, full = [], [], [], [], []
     for batch, inputs in sorted_batches(lines, pad, device=model.device):
-        rationale = torch.ones_like(inputs["input_ids"]) if every_token else None
+        rationale = None
+        if every_token:
+            rationale = torch.ones_like(inputs["input_ids"])
         # where gold is; and not every device has the precision that is counted in
         on_device = model(**inputs, rationale=rationale, full=not every_token)
         output = RationalizerOutput(**tensors_on_cpu(on_device))
@@ -91,16 +101,20 @@ def evaluate_rationalizer(
         labels.append(torch.tensor([line.label for line in batch], dtype=torch.float64))
         if output.full_logits is not None:
             full_text_answers.append(output.full_logits.double())
-        kept, words = output.rationale.bool().sum(1), output.real.sum(1)
-        empty.append((output.empty | (kept == 0)).double())
-        full.append(((kept == words) & (words > 1)).double())
+        kept = output.rationale.bool().sum(1)
+        words = output.real.sum(1)
+        is_empty = output.empty | (kept == 0)
+        is_full = (kept == words) & (words > 1)
+        empty.append(is_empty.double())
+        full.append(is_full.double())
 
     wanted = torch.cat(labels)
+    from_full_text = None
+    if full_text_answers:
+        from_full_text = quality_of_answers(torch.cat(full_text_answers), wanted)
     return RationalizerScores(
-        from_rationale=quality_of(torch.cat(answers), wanted),
-        from_full_text=quality_of(torch.cat(full_text_answers), wanted)
-        if full_text_answers
-        else None,
+        from_rationale=quality_of_answers(torch.cat(answers), wanted),
+        from_full_text=from_full_text,
         sparsity=counts.kept / max(counts.words, 1),
         first_sparsity=counts.kept_by_first / max(counts.words, 1),
         text_sparsities=counts.text_sparsities(),
@@ -110,7 +124,7 @@ def evaluate_rationalizer(
     )
 
 
-def quality_of(answers: torch.Tensor, labels: torch.Tensor) -> Quality:
+def quality_of_answers(answers: torch.Tensor, labels: torch.Tensor) -> Quality:
     """Accuracy and F1 of classes; error and correlation of a regression."""
     if answers.shape[-1] > 1:
         predicted = answers.argmax(-1).numpy()
@@ -122,10 +136,13 @@ def quality_of(answers: torch.Tensor, labels: torch.Tensor) -> Quality:
     values = answers[:, 0]
     correlation = 0.0
     if len(labels) > 1 and values.std() > 0 and labels.std() > 0:
-        correlation = float(torch.corrcoef(torch.stack([values, labels]))[0, 1])
+        correlations = torch.corrcoef(torch.stack([values, labels]))
+        correlation = float(correlations[0, 1])
+    errors = (values - labels).square()
+    errors_of_the_mean = (labels - labels.mean()).square()
     return RegressionQuality(
-        error=float((values - labels).square().mean()),
-        error_of_the_mean=float((labels - labels.mean()).square().mean()),
+        error=float(errors.mean()),
+        error_of_the_mean=float(errors_of_the_mean.mean()),
         correlation=correlation,
     )
 

@@ -1,17 +1,19 @@
-"""A two-way GRU over word embeddings: generator and predictor of RNP as Lei et al. (2016) made it."""
+"""A two-way GRU over word embeddings as the encoder of a rationalizer: RNP as Lei et al. (2016) made it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 
 from raison.models.recurrent import over_present
 
-__all__ = ["GRUEncoder"]
+__all__ = ["Encoder", "GRUEncoder"]
+
+Encoder: TypeAlias = Any  # an encoder of transformers, or a GRUEncoder
 
 
 class GRUEncoder(nn.Module):

@@ -1,4 +1,4 @@
-"""Attention in training that sees some of the tokens only, with a gradient for those that it does not see.
+"""Attention that hides tokens in training, with a gradient for those that it does not see.
 
 Attention is w · m / Σ w · m, with a gradient for m = 0 too: what would seeing this token have changed? In evaluation
 hidden tokens are masked as padding is, and can't change anything, not even by rounding.
@@ -9,30 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 from transformers import PretrainedConfig
 
-from raison.models.attention.registration import eager_of, register_attention
+from raison.models.attention.view_hooks import eager_of, register_attention
 
-__all__ = ["attention", "hiding_in", "seeing"]
+__all__ = ["attention_that_hides", "hiding_in", "seeing"]
 
 NAME = "raison_select"
 TINY = 1e-9
 _seen: ContextVar[torch.Tensor | None] = ContextVar("raison_seen", default=None)
 
 
-def attention(
+def attention_that_hides(
     module: nn.Module,
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     dropout: float = 0.0,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, its weights shared anew among the tokens that are seen."""
     eager, seen = eager_of(type(module)), _seen.get()
@@ -41,12 +40,11 @@ def attention(
             module, query, key, value, attention_mask, dropout=dropout, **kwargs
         )
         return unchanged
-    lowest = max(
-        torch.finfo(query.dtype).min, torch.finfo(torch.float32).min
-    )  # some step down to float32
-    mask = (
-        query.new_zeros(()) if attention_mask is None else attention_mask.clamp(min=lowest)
-    )  # a row of -inf is NaN
+    # some step down to float32
+    lowest = max(torch.finfo(query.dtype).min, torch.finfo(torch.float32).min)
+    mask = query.new_zeros(())
+    if attention_mask is not None:
+        mask = attention_mask.clamp(min=lowest)  # a row of -inf is NaN
     values = value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
     kept = seen.detach()[:, None, None, :]
     soft = bool(((kept > 0) & (kept < 1)).any())  # weights, not a choice: A2R's other predictor
@@ -59,7 +57,8 @@ def attention(
         output = functional.dropout(shared, dropout, module.training) @ values
     else:  # as evaluation does it: what is hidden is masked before the softmax
         shape = (*query.shape[:3], key.shape[2])
-        masked = mask.expand(shape).masked_fill((kept == 0).expand(shape), lowest)
+        hidden = (kept == 0).expand(shape)
+        masked = mask.expand(shape).masked_fill(hidden, lowest)
         output, shared = eager(module, query, key, value, masked, dropout=dropout, **kwargs)
         output = output.transpose(1, 2)
 
@@ -83,17 +82,18 @@ def change_by_seeing(
     token has most of the attention, and explodes over several blocks (gradients of 10⁶ in MiniLM's six).
     """
     moved = (seen - seen.detach())[:, None, None, :]
-    hidden = (seen.detach() == 0).to(weights)[
-        :, None, None, :
-    ]  # of a weight between 0 and 1 the slope is meant
+    # of a weight between 0 and 1 the slope is meant
+    is_hidden = (seen.detach() == 0).to(weights)
+    hidden = is_hidden[:, None, None, :]
     step = weights / (total + hidden * weights) * moved
-    return step @ values - step.sum(-1, keepdim=True) * output
+    total_step = step.sum(-1, keepdim=True)
+    return step @ values - total_step * output
 
 
 @contextmanager
 def hiding_in(encoder: nn.Module) -> Iterator[None]:
     """While it is open, the attention of the encoder listens to `seeing`; afterwards it is as before."""
-    register_attention(NAME, attention)
+    register_attention(NAME, attention_that_hides)
     configs = configs_of(encoder)
     before = [config._attn_implementation for config in configs]
     try:
@@ -109,7 +109,7 @@ def configs_of(encoder: nn.Module) -> list[PretrainedConfig]:
     """Every config that a module of the encoder holds, once."""
     configs = {}
     for module in encoder.modules():
-        config = getattr(module, "config", None)
+        config = vars(module).get("config")
         if config is not None:
             configs[id(config)] = config
     return list(configs.values())

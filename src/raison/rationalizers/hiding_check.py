@@ -1,4 +1,4 @@
-"""Whether tokens can be hidden from an encoder at all: it is tried, not believed."""
+"""Checks whether tokens can be hidden from an encoder, and whether it looks ahead: it is tried, not believed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from raison.core.errors import Unsupported
+from raison.core.errors import Unsupported, first_line_of
 from raison.rationalizers.block_ranges import run_blocks
 from raison.rationalizers.module import Rationalizer
 
@@ -21,17 +21,15 @@ def check_hiding(model: Rationalizer, tokenizer: PreTrainedTokenizerBase) -> Non
     """Refuse an encoder in which hidden tokens would be read, or one that reads from left to right only."""
     name = type(model.encoder).__name__
     settings = model.settings
-    model.settings = replace(
-        settings, hidden_share=1.0
-    )  # of a step of training, every hidden token
+    # of a step of training, every hidden token
+    model.settings = replace(settings, hidden_share=1.0)
     texts = two_texts(model, tokenizer)
     try:
         hides = texts is None or hidden_stay_hidden(model, *texts)
         looks_ahead = texts is None or not hides or sees_what_follows(model, texts[0])
     except Exception as error:  # an encoder may break in any way
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise Unsupported(
-            f"{name} can't be split into generator and predictor ({reason}): {ENCODERS}."
+            f"{name} can't be split into generator and predictor ({first_line_of(error)}): {ENCODERS}."
         ) from error
     finally:
         model.settings = settings
@@ -56,15 +54,21 @@ def two_texts(
     ordinary = [number for number in range(size) if number not in special][: 2 * WORDS]
     if len(ordinary) < 2:
         return None
-    end = [] if tokenizer.sep_token_id is None else [tokenizer.sep_token_id]
-    one = [ordinary[place % len(ordinary)] for place in range(WORDS)]
-    other = [ordinary[(place * 3) % len(ordinary)] for place in range(WORDS)]
-    keeps = [place % 3 == 1 for place in range(WORDS)]
-    mixed = [a if keep else b for a, b, keep in zip(one, other, keeps, strict=True)]
+    one, mixed, kept = [], [], []
+    for place in range(WORDS):
+        word = ordinary[place % len(ordinary)]
+        other_word = ordinary[(place * 3) % len(ordinary)]
+        keep = place % 3 == 1
+        one.append(word)
+        mixed.append(word if keep else other_word)
+        kept.append(int(keep))
+    start, end, not_kept = [tokenizer.cls_token_id], [], []
+    if tokenizer.sep_token_id is not None:
+        end, not_kept = [tokenizer.sep_token_id], [0]
     return (
-        torch.tensor([[tokenizer.cls_token_id, *one, *end]]),
-        torch.tensor([[tokenizer.cls_token_id, *mixed, *end]]),
-        torch.tensor([[0, *map(int, keeps), *[0 for _ in end]]]),
+        torch.tensor([[*start, *one, *end]]),
+        torch.tensor([[*start, *mixed, *end]]),
+        torch.tensor([[0, *kept, *not_kept]]),
     )
 
 
@@ -89,7 +93,10 @@ def hidden_stay_hidden(
 def sees_what_follows(model: Rationalizer, text: torch.Tensor) -> bool:
     """Whether the state of the first word changes with the last word, as an encoder's does."""
     changed = text.clone()
-    changed[0, -2] = text[0, 1] if text[0, 1] != text[0, -2] else text[0, 2]
-    before = run_blocks(model.encoder, 0, 1, {"input_ids": text}).left[0][0, 1]
-    after = run_blocks(model.encoder, 0, 1, {"input_ids": changed}).left[0][0, 1]
-    return not torch.equal(before, after)
+    changed[0, -2] = text[0, 1]
+    if torch.equal(changed, text):
+        changed[0, -2] = text[0, 2]
+    before = run_blocks(model.encoder, 0, 1, {"input_ids": text})
+    after = run_blocks(model.encoder, 0, 1, {"input_ids": changed})
+    first_word = (0, 1)
+    return not torch.equal(before.left[0][first_word], after.left[0][first_word])

@@ -1,4 +1,4 @@
-"""How alike the token states of a text are, layer by layer (P1 Figure 2), and where to split an encoder by it.
+"""Homogeneity: how alike the token states of a text are, layer by layer, and where to split an encoder (P1 Figure 2).
 
     spread_l = (1/T) Σ_t ‖h_t − h̄‖²  (trace of the covariance)      cosine_l = mean over pairs of cos(h_t, h_u)
 
@@ -16,9 +16,9 @@ from transformers import PreTrainedModel
 
 from raison.core.errors import InputError
 from raison.core.json_record import Record
-from raison.rationalizers.block_ranges import apply_final_norm, blocks_of, run_blocks
+from raison.rationalizers.block_ranges import apply_final_norm, blocks_of_encoder, run_blocks
 
-__all__ = ["Homogeneity", "measure_homogeneity", "split_of"]
+__all__ = ["Homogeneity", "blocks_by_homogeneity", "measure_homogeneity"]
 
 WIDE = 0.9  # share of the widest spread at which tokens still differ enough to be told apart
 
@@ -37,20 +37,18 @@ def measure_homogeneity(
     encoder: PreTrainedModel, batches: Sequence[dict[str, torch.Tensor]]
 ) -> Homogeneity:
     """Means over texts; `batches` are the encoder's arguments, with `real` [b t] saying which tokens are words."""
-    depth = len(blocks_of(encoder)[1])
+    depth = len(blocks_of_encoder(encoder)[1])
     spreads, cosines = [], []
     for batch in batches:
         inputs = {key: value for key, value in batch.items() if key != "real"}
         ran = run_blocks(encoder, 0, depth, inputs)
-        normed = [
-            apply_final_norm(encoder, states, inputs) for states in ran.left
-        ]  # else a growing stream looks spread
+        # without the norm a growing stream looks spread
+        normed = [apply_final_norm(encoder, states, inputs) for states in ran.left]
         for row, real in enumerate(batch["real"]):
             if real.sum() < 2:
                 continue
-            layers = (
-                torch.stack([states[row][real] for states in (ran.entered, *normed)]).cpu().double()
-            )  # [l t d]
+            states_of_row = [states[row][real] for states in (ran.entered, *normed)]
+            layers = torch.stack(states_of_row).cpu().double()  # [l t d]
             spreads.append(spread_of(layers))
             cosines.append(mean_cosine(layers))
     if not spreads:
@@ -66,21 +64,26 @@ def measure_homogeneity(
 
 def spread_of(layers: torch.Tensor) -> torch.Tensor:
     """[l] trace of the covariance of the states [l t d] of a text."""
-    return (layers - layers.mean(1, keepdim=True)).square().sum(-1).mean(1)
+    deviations = layers - layers.mean(1, keepdim=True)
+    return deviations.square().sum(-1).mean(1)
 
 
 def mean_cosine(layers: torch.Tensor) -> torch.Tensor:
     """[l] mean cosine of two different tokens' states [l t d]."""
     unit = torch.nn.functional.normalize(layers, dim=-1)
     size = unit.shape[1]
-    return ((unit.sum(1).square().sum(-1)) - size) / (size * (size - 1))
+    cosines_of_all_pairs = unit.sum(1).square().sum(-1)
+    return (cosines_of_all_pairs - size) / (size * (size - 1))
 
 
-def split_of(measured: Homogeneity, *, rest: bool) -> int:
+def blocks_by_homogeneity(measured: Homogeneity, *, rest: bool) -> int:
     """Blocks of the generator: the deepest block whose tokens are still spread at least 0.9 times as wide as anywhere.
 
     Where the rest of the blocks predicts, at least one is left to it.
     """
     behind = np.array(measured.spread[1:])
     wide = np.flatnonzero(behind >= WIDE * behind.max()) + 1
-    return int(min(wide[-1], len(behind) - 1 if rest else len(behind)))
+    most = len(behind)
+    if rest:
+        most -= 1
+    return int(min(wide[-1], most))

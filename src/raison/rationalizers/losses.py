@@ -1,4 +1,4 @@
-"""What a rationalizer is trained by (P1), and how far it is from what was asked.
+"""The loss of a rationalizer and its terms: prediction, sparsity, coherence, Jensen-Shannon, human rationales (P1).
 
     loss = 2 · CE(rationale) + 1 · CE(full text) + λ_s Σ_i |share_i − ℓ_i| + λ_c Σ_i coherence_i
            (+ λ_j JSD(soft, hard): A2R)    (+ λ_h · cross-entropy with human rationales: the supervised variant)
@@ -12,9 +12,8 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from raison.rationalizers.config import RationalizerConfig, pruning_levels
+from raison.rationalizers.config import LossWeights, RationalizerConfig, pruning_levels
 from raison.rationalizers.output import RationalizerOutput
-from raison.rationalizers.training_config import LossWeights
 
 __all__ = ["coherence", "kept_shares", "prediction_loss", "rationalizer_loss", "sparsity_gap"]
 
@@ -22,9 +21,19 @@ __all__ = ["coherence", "kept_shares", "prediction_loss", "rationalizer_loss", "
 def kept_shares(mask: torch.Tensor, output: RationalizerOutput, texts: int) -> list[torch.Tensor]:
     """Share of the real tokens of a batch that is kept; of a pair, in each text."""
     if texts == 1:
-        return [mask.sum() / output.real.sum().clamp(min=1)]
-    parts = [output.real & (output.side == number) for number in range(texts)]
-    return [(mask * part).sum() / part.sum().clamp(min=1) for part in parts]
+        kept, words = mask.sum(), output.real.sum()
+        return [kept / words.clamp(min=1)]
+    shares = []
+    for number in range(texts):
+        of_text = output.real & (output.side == number)
+        shares.append(mean_over(mask, of_text))
+    return shares
+
+
+def mean_over(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """The mean of the values where `counted` is true; 0 where it is nowhere."""
+    total = (values * counted).sum()
+    return total / counted.sum().clamp(min=1)
 
 
 def sparsity_gap(output: RationalizerOutput, config: RationalizerConfig) -> torch.Tensor:
@@ -32,15 +41,18 @@ def sparsity_gap(output: RationalizerOutput, config: RationalizerConfig) -> torc
     levels = [pruning_levels(share, config.pruning) for share in config.sparsity]
     gaps = []
     for number, mask in enumerate(output.masks):
-        for text, share in enumerate(kept_shares(mask, output, len(levels))):
-            gaps.append((share - levels[text][number]).abs())
+        shares = kept_shares(mask, output, len(levels))
+        for share, levels_of_text in zip(shares, levels, strict=True):
+            gap = share - levels_of_text[number]
+            gaps.append(gap.abs())
     return torch.stack(gaps).sum()
 
 
 def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     """How often a neighbour is treated otherwise: the mean of |m_t − m_{t−1}| over real neighbours."""
     both = real[:, 1:] & real[:, :-1]
-    return ((mask[:, 1:] - mask[:, :-1]).abs() * both).sum() / both.sum().clamp(min=1)
+    steps = mask[:, 1:] - mask[:, :-1]
+    return mean_over(steps.abs(), both)
 
 
 def prediction_loss(
@@ -48,15 +60,21 @@ def prediction_loss(
 ) -> torch.Tensor:
     """Cross-entropy of classes; squared error of a regression, in units of its labels' standard deviation."""
     if logits.shape[-1] == 1:
-        return functional.mse_loss(logits[:, 0] / label_std, labels.to(logits) / label_std)
+        predicted = logits[:, 0] / label_std
+        wanted = labels.to(logits) / label_std
+        return functional.mse_loss(predicted, wanted)
     return functional.cross_entropy(logits, labels.long())
 
 
 def jensen_shannon(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     """Mean Jensen-Shannon divergence of two answers [b c], given as logits."""
-    one, other = first.log_softmax(-1), second.log_softmax(-1)
-    middle = ((one.exp() + other.exp()) / 2).clamp(min=1e-30).log()
-    divergences = (one.exp() * (one - middle) + other.exp() * (other - middle)).sum(-1) / 2
+    one = first.log_softmax(-1)
+    other = second.log_softmax(-1)
+    mean = (one.exp() + other.exp()) / 2
+    middle = mean.clamp(min=1e-30).log()
+    from_one = one.exp() * (one - middle)
+    from_other = other.exp() * (other - middle)
+    divergences = (from_one + from_other).sum(-1) / 2
     return divergences.mean()
 
 
@@ -65,7 +83,7 @@ def human_loss(output: RationalizerOutput, gold: torch.Tensor, known: torch.Tens
     margin = output.margins[-1]
     counted = output.real & known[:, None]
     losses = functional.binary_cross_entropy_with_logits(margin, gold.to(margin), reduction="none")
-    return (losses * counted).sum() / counted.sum().clamp(min=1)
+    return mean_over(losses, counted)
 
 
 def rationalizer_loss(
@@ -82,11 +100,14 @@ def rationalizer_loss(
     """The loss of a batch; in warm-up the selection itself is not judged."""
     loss = weights.rationale * prediction_loss(output.logits, labels, label_std)
     if output.full_logits is not None:
-        loss = loss + weights.full_text * prediction_loss(output.full_logits, labels, label_std)
+        from_full_text = prediction_loss(output.full_logits, labels, label_std)
+        loss = loss + weights.full_text * from_full_text
     if output.soft_logits is not None:
-        loss = loss + weights.rationale * prediction_loss(output.soft_logits, labels, label_std)
+        from_soft = prediction_loss(output.soft_logits, labels, label_std)
+        loss = loss + weights.rationale * from_soft
         if output.logits.shape[-1] > 1:
-            loss = loss + weights.soft_predictor * jensen_shannon(output.soft_logits, output.logits)
+            divergence = jensen_shannon(output.soft_logits, output.logits)
+            loss = loss + weights.soft_predictor * divergence
     if judge_selection:
         loss = loss + weights.sparsity * sparsity_gap(output, config)
         for mask in output.masks:

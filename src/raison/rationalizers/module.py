@@ -11,29 +11,38 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import nn
 from transformers import AutoConfig, AutoModel, PreTrainedModel
 
-from raison.models.attention.call import Call, current, running
+from raison.core.json_record import JsonObject
+from raison.models.attention.call import Call, running_call
+from raison.models.runner.runner import running
 from raison.rationalizers.block_ranges import (
     BlockStates,
     Inputs,
     apply_final_norm,
-    blocks_of,
+    blocks_of_encoder,
     ignores_positions,
     run_blocks,
 )
 from raison.rationalizers.config import RationalizerConfig
-from raison.rationalizers.gru import GRUEncoder
+from raison.rationalizers.gru import Encoder, GRUEncoder
 from raison.rationalizers.hiding_attention import hiding_in, seeing
 from raison.rationalizers.output import Generated, RationalizerOutput
-from raison.rationalizers.selection import Selector, decide_mask, sample_mask, tokens_by_text
+from raison.rationalizers.selection import (
+    Selector,
+    TokenRoles,
+    decide_mask,
+    gather_read,
+    sample_mask,
+    token_roles,
+    tokens_by_text,
+    try_hidden,
+)
 from raison.rationalizers.stored_config import StoredRationalizerConfig
-from raison.rationalizers.tokens import TokenRoles, gather_read, token_roles, try_hidden
 
 __all__ = ["Rationalizer"]
 
@@ -49,14 +58,14 @@ class Rationalizer(PreTrainedModel):
     raison_loader = "rationalizer"  # what wraps it as a Model, in the registry of loaders
     _supports_sdpa = True
 
-    def __init__(self, config: StoredRationalizerConfig, encoder: Any = None):
+    def __init__(self, config: StoredRationalizerConfig, encoder: Encoder | None = None):
         super().__init__(config)
         settings = RationalizerConfig.from_settings(config.rationalizer)
         self.settings = settings
         self.num_labels = int(config.num_labels or 2)
         if encoder is None:
-            encoder = new_encoder(config.encoder)
-        if getattr(encoder, "pooler", None) is not None:
+            encoder = encoder_with_random_weights(config.encoder)
+        if "pooler" in encoder._modules:
             encoder.pooler = None  # nobody reads it
         self.encoder = encoder
         width = int(encoder.config.hidden_size)
@@ -65,23 +74,27 @@ class Rationalizer(PreTrainedModel):
                 raise ValueError(
                     "no special tokens are named, so [CLS] and its like would be taken for words"
                 )
-            self.depth = len(blocks_of(encoder)[1])
+            self.depth = len(blocks_of_encoder(encoder)[1])
             settings.check_depth(self.depth, type(encoder).__name__)
-        self.predictor = without_words(encoder) if settings.predictor == "apart" else None
-        self.soft_predictor = without_words(encoder) if settings.soft_predictor else None
+        self.predictor: Encoder | None = None
+        if settings.predictor == "apart":
+            self.predictor = copy_without_words(encoder)
+        self.soft_predictor: Encoder | None = None
+        if settings.soft_predictor:
+            self.soft_predictor = copy_without_words(encoder)
         self.selector = Selector(width, settings.dropout, settings.pruning, len(settings.sparsity))
         self.dropout = nn.Dropout(settings.dropout)
         self.classifier = nn.Linear(width, self.num_labels)
-        self._movable: bool | None = (
-            None  # not asked yet; the underscore keeps it through passes of a view
-        )
+        # not asked yet; the underscore keeps it through passes of a view
+        self._movable: bool | None = None
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
         """As torch and the encoder made them."""
 
-    def get_input_embeddings(self) -> Any:
-        return self.encoder.get_input_embeddings()
+    def get_input_embeddings(self) -> nn.Module:
+        words: nn.Module = self.encoder.get_input_embeddings()
+        return words
 
     def get_output_embeddings(self) -> None:
         return None
@@ -94,16 +107,17 @@ class Rationalizer(PreTrainedModel):
         position_ids: torch.Tensor | None = None,
         rationale: torch.Tensor | None = None,
         full: bool | None = None,
-        **kwargs: Any,
+        **kwargs: object,
     ) -> RationalizerOutput:
         """`rationale` [b t] is read in the place of the model's own; `full` adds the answer from the full text."""
         inputs, tokens = self.read(input_ids, attention_mask, token_type_ids, position_ids)
-        call = current()
+        call = running_call.get()
         if rationale is None and call is not None and call.replace is not None:
             rationale = self.rationale_of_text(inputs, tokens, call)
         generated = self.generate(inputs, tokens)
-        own = generated.masks[-1]
-        kept = own if rationale is None else rationale.to(own) * tokens.real
+        kept = generated.masks[-1]
+        if rationale is not None:
+            kept = rationale.to(kept) * tokens.real
         logits = self.predict(inputs, tokens, generated.entered, kept, self.own_predictor)
 
         soft_logits = None
@@ -112,7 +126,9 @@ class Rationalizer(PreTrainedModel):
             soft_logits = self.predict(
                 inputs, tokens, generated.entered, weights, self.soft_predictor
             )
-        with_full_text = self.training if full is None else full
+        full_logits = None
+        if full or (full is None and self.training):
+            full_logits = self.predict_full_text(inputs, tokens, generated)
         return RationalizerOutput(
             logits=logits,
             rationale=kept,
@@ -121,9 +137,7 @@ class Rationalizer(PreTrainedModel):
             empty=generated.empty,
             real=tokens.real,
             side=tokens.side,
-            full_logits=self.predict_full_text(inputs, tokens, generated)
-            if with_full_text
-            else None,
+            full_logits=full_logits,
             soft_logits=soft_logits,
         )
 
@@ -146,14 +160,11 @@ class Rationalizer(PreTrainedModel):
         position_ids: torch.Tensor | None = None,
     ) -> tuple[Inputs, TokenRoles]:
         """What the encoder takes of a batch, and what its tokens are."""
-        present = (
-            torch.ones_like(input_ids, dtype=torch.bool)
-            if attention_mask is None
-            else attention_mask.bool()
-        )
-        if (
-            self.config.pad_token_id is not None
-        ):  # padding in the place of a word: the word is not there
+        if attention_mask is None:
+            attention_mask = torch.ones_like(input_ids)
+        present = attention_mask.bool()
+        if self.config.pad_token_id is not None:
+            # padding in the place of a word: the word is not there
             present = present & (input_ids != self.config.pad_token_id)
         tokens = token_roles(input_ids, present, self.config.special_ids, self.config.separator_id)
         if isinstance(self.encoder, GRUEncoder):
@@ -178,10 +189,13 @@ class Rationalizer(PreTrainedModel):
         masks: list[torch.Tensor] = []
         margins: list[torch.Tensor] = []
         empty = torch.zeros(len(kept), dtype=torch.bool, device=kept.device)
-        for number in range(self.settings.pruning if count is None else count):
+        if count is None:
+            count = self.settings.pruning
+        for number in range(count):
             if number:
                 block = self.settings.blocks_before_pruning + number
-                states = self.run(block, block + 1, inputs, kept + others, states).left[-1]
+                ran = self.run(block, block + 1, inputs, kept + others, states)
+                states = ran.left[-1]
             logits = self.selector(states)
             margin = logits[..., 1] - logits[..., 0]
             if self.training:
@@ -189,8 +203,9 @@ class Rationalizer(PreTrainedModel):
             else:
                 margin = margin + self.calibrated_offset(number, tokens)
                 empty = empty | self.nothing_stands_out(margin, kept.bool(), tokens)
-                side = tokens.side if self.settings.for_pairs else None
-                chosen = decide_mask(margin, kept.bool(), self.settings.never_empty, side).to(kept)
+                side = self.side_of_pairs(tokens)
+                decided = decide_mask(margin, kept.bool(), self.settings.never_empty, side)
+                chosen = decided.to(kept)
             kept = chosen * kept
             masks.append(kept)
             margins.append(margin)
@@ -205,14 +220,16 @@ class Rationalizer(PreTrainedModel):
             return embedded, embedded, self.encoder(embedded, tokens.present)
         before = self.settings.blocks_before_pruning
         ran = run_blocks(self.encoder, 0, before + 1, inputs)
-        mid = ran.left[before - 1] if before else ran.entered
+        mid = ran.entered
+        if before:
+            mid = ran.left[before - 1]
         return ran.entered, mid, ran.left[-1]
 
     def nothing_stands_out(
         self, margin: torch.Tensor, among: torch.Tensor, tokens: TokenRoles
     ) -> torch.Tensor:
         """[b] some text has room for two tokens, and for none of its tokens more is said for keeping."""
-        side = tokens.side if self.settings.for_pairs else None
+        side = self.side_of_pairs(tokens)
         texts = zip(
             tokens_by_text(among, side),
             tokens_by_text(tokens.real, side),
@@ -222,13 +239,20 @@ class Rationalizer(PreTrainedModel):
         nothing = torch.zeros(len(margin), dtype=torch.bool, device=margin.device)
         for text, real, share in texts:
             has_room = real.sum(-1) * share >= ROOM
-            nothing = nothing | (~((margin > 0) & text).any(-1) & has_room)
+            stands_out = (margin > 0) & text
+            nothing = nothing | (~stands_out.any(-1) & has_room)
         return nothing
+
+    def side_of_pairs(self, tokens: TokenRoles) -> torch.Tensor | None:
+        """[b t] which text each token is of, where each of two texts has a rationale of its own."""
+        return tokens.side if self.settings.for_pairs else None
 
     def calibrated_offset(self, number: int, tokens: TokenRoles) -> torch.Tensor:
         """[b t] what calibration adds to the margin, so that the asked share is reached."""
         offsets = self.selector.offsets[number]
-        return offsets[tokens.side] if len(offsets) > 1 else offsets.expand(tokens.side.shape)
+        if len(offsets) > 1:
+            return offsets[tokens.side]
+        return offsets.expand(tokens.side.shape)
 
     def run(
         self,
@@ -237,13 +261,15 @@ class Rationalizer(PreTrainedModel):
         inputs: Inputs,
         seen: torch.Tensor,
         states: torch.Tensor | None,
-        encoder: Any = None,
+        encoder: Encoder | None = None,
         factors: Sequence[torch.Tensor] | None = None,
     ) -> BlockStates:
         """Blocks that see the tokens of `seen` [b t] only."""
-        encoder = self.encoder if encoder is None else encoder
+        if encoder is None:
+            encoder = self.encoder
         if self.settings.hide == "zero":
-            factors = [seen] * (last - first) if factors is None else factors
+            if factors is None:
+                factors = [seen] * (last - first)
             return run_blocks(encoder, first, last, inputs, states=states, factors=factors)
         if not self.training:
             masked = {**inputs, "attention_mask": (seen > 0).long()}
@@ -254,9 +280,11 @@ class Rationalizer(PreTrainedModel):
     # -- predictor ----------------------------------------------------------------------------------
 
     @property
-    def own_predictor(self) -> Any:
+    def own_predictor(self) -> Encoder:
         """The encoder that reads the rationale: one of its own, or the generator's."""
-        return self.encoder if self.predictor is None else self.predictor
+        if self.predictor is None:
+            return self.encoder
+        return self.predictor
 
     def predict(
         self,
@@ -264,33 +292,32 @@ class Rationalizer(PreTrainedModel):
         tokens: TokenRoles,
         entered: torch.Tensor,
         kept: torch.Tensor,
-        predictor: Any,
+        predictor: Encoder,
     ) -> torch.Tensor:
         """[b c] logits from the input embeddings of the kept tokens; `kept` [b t] may be weights."""
         if isinstance(self.encoder, GRUEncoder):
-            return self.classify(predictor(entered * kept[..., None], tokens.present), kept)
+            rationale = entered * kept[..., None]
+            return self.classify(predictor(rationale, tokens.present), kept)
         seen = kept + tokens.lead.to(kept)
         first = self.settings.blocks if self.settings.predictor == "rest" else 0
-        if (
-            self.settings.hide == "zero"
-        ):  # P1's code: the first token is 0 at first, and stays from then on
+        if self.settings.hide == "zero":
+            # P1's code: the first token is 0 at first, and stays from then on
             factors = [kept] + [seen] * (self.depth - first - 1)
-            states = self.run(first, self.depth, inputs, seen, entered, predictor, factors).output
-            return self.classify(states, seen)
+            ran = self.run(first, self.depth, inputs, seen, entered, predictor, factors)
+            return self.classify(ran.output, seen)
         if (self.training or not torch.is_grad_enabled()) and self.movable:
             seen, read = try_hidden(seen, tokens.real, self.settings.hidden_share)
             entered, seen, read = gather_read(read, entered, seen)
             inputs = {"attention_mask": read.long()}
-        states = self.run(first, self.depth, inputs, seen, entered, predictor).output
-        return self.classify(states, seen)
+        ran = self.run(first, self.depth, inputs, seen, entered, predictor)
+        return self.classify(ran.output, seen)
 
     @property
     def movable(self) -> bool:
         """Tokens can be moved together, so that those which nobody reads are not computed."""
         if self._movable is None:
-            with running(
-                Call()
-            ):  # positions of the texts that a method asks about are none of these tokens'
+            # positions of the texts that a method asks about are none of these tokens'
+            with running(Call()):
                 self._movable = ignores_positions(self.encoder)
         return self._movable
 
@@ -298,17 +325,21 @@ class Rationalizer(PreTrainedModel):
         """[b c] the classifier on the mean state of what is seen, or on the first."""
         if self.settings.read == "first":  # of what is seen: padding may stand in front
             first = (seen > 0).long().argmax(1)
-            pooled = states[torch.arange(len(states), device=states.device), first]
+            rows = torch.arange(len(states), device=states.device)
+            pooled = states[rows, first]
         else:
+            weights = seen[..., None]
             if not self.training:  # what is not seen may be anything, even NaN
-                states = states.masked_fill(seen[..., None] == 0, 0.0)
-            pooled = (states * seen[..., None]).sum(1) / seen.sum(1, keepdim=True).clamp(min=1e-6)
+                states = states.masked_fill(weights == 0, 0.0)
+            total = seen.sum(1, keepdim=True)
+            pooled = (states * weights).sum(1) / total.clamp(min=1e-6)
         logits: torch.Tensor = self.classifier(self.dropout(pooled))
         if self.num_labels > 1:
             return logits
         # heads are fit for numbers about 0; bfloat16 is too coarse for others
-        precise = logits.float() if logits.dtype == torch.bfloat16 else logits
-        scaled: torch.Tensor = precise * self.config.label_std + self.config.label_mean
+        if logits.dtype == torch.bfloat16:
+            logits = logits.float()
+        scaled: torch.Tensor = logits * self.config.label_std + self.config.label_mean
         return scaled
 
     def predict_full_text(
@@ -320,7 +351,8 @@ class Rationalizer(PreTrainedModel):
             return None
         everything = tokens.present.to(generated.mid)
         if settings.full_text == "mid_cls":
-            return self.classify(apply_final_norm(self.encoder, generated.mid, inputs), everything)
+            states = apply_final_norm(self.encoder, generated.mid, inputs)
+            return self.classify(states, everything)
         if isinstance(self.encoder, GRUEncoder):
             return self.predict(inputs, tokens, generated.entered, everything, self.predictor)
         if settings.predictor == "rest":
@@ -332,21 +364,23 @@ class Rationalizer(PreTrainedModel):
         return self.classify(ran.output, everything)
 
 
-def without_words(encoder: nn.Module) -> Any:
+def copy_without_words(encoder: Encoder) -> Encoder:
     """A copy for a predictor of its own; it is given the generator's embeddings, so it needs no word table."""
-    copied: Any = copy.deepcopy(encoder)
+    copied = copy.deepcopy(encoder)
+    width = copied.get_input_embeddings().weight.shape[1]
+    blank = nn.Embedding(1, width)
     if isinstance(copied, GRUEncoder):
-        copied.words = nn.Embedding(1, copied.words.weight.shape[1])
+        copied.words = blank
     else:
-        copied.set_input_embeddings(nn.Embedding(1, copied.get_input_embeddings().weight.shape[1]))
+        copied.set_input_embeddings(blank)
     return copied
 
 
-def new_encoder(stored: Mapping[str, Any]) -> nn.Module:
+def encoder_with_random_weights(stored: JsonObject) -> Encoder:
     """An encoder with random weights, of its stored config."""
     if stored.get("model_type") == GRUEncoder.TYPE:
         return GRUEncoder(stored)
     # the dtype is that of the checkpoint that it began as
     config = {name: value for name, value in stored.items() if name not in ("dtype", "torch_dtype")}
-    encoder: nn.Module = AutoModel.from_config(AutoConfig.for_model(**config))
+    encoder: Encoder = AutoModel.from_config(AutoConfig.for_model(**config))
     return encoder

@@ -1,4 +1,4 @@
-"""What a pass of a rationalizer gives."""
+"""What a pass of a rationalizer gives: logits, rationale, masks and margins of each pruning block."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from transformers.utils.generic import ModelOutput
 
 __all__ = ["Generated", "RationalizerOutput"]
 
-FILLED_IN = cast(
-    torch.Tensor, None
-)  # transformers wants None as the default of all outputs; `forward` gives them all
+# transformers wants None as the default of all outputs; `forward` gives them all
+FILLED_IN = cast(torch.Tensor, None)
 
 
 @dataclass
@@ -21,14 +20,12 @@ class RationalizerOutput(ModelOutput):
 
     logits: torch.Tensor = FILLED_IN  # [b c]
     rationale: torch.Tensor = FILLED_IN  # [b t] what the predictor read, 0 or 1
-    masks: tuple[torch.Tensor, ...] = cast(
-        "tuple[torch.Tensor, ...]", None
-    )  # M_i [b t] behind each pruning block
+    # M_i [b t] behind each pruning block
+    masks: tuple[torch.Tensor, ...] = cast("tuple[torch.Tensor, ...]", None)
     # [b t] behind each pruning block: how much more is said for keeping than for dropping
     margins: tuple[torch.Tensor, ...] = cast("tuple[torch.Tensor, ...]", None)
-    empty: torch.Tensor = (
-        FILLED_IN  # [b] two tokens might stay, and but for the rule that one does, none would
-    )
+    # [b] two tokens might stay, and but for the rule that one does, none would
+    empty: torch.Tensor = FILLED_IN
     real: torch.Tensor = FILLED_IN  # [b t] tokens that may be selected
     side: torch.Tensor = FILLED_IN  # [b t] which text of a pair
     full_logits: torch.Tensor | None = None  # [b c] from the full text

@@ -1,15 +1,13 @@
-"""What the training of a rationalizer reports: training.json; and what goes wrong, in sentences."""
+"""The report of a rationalizer's training (training.json), its scores, and its troubles in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from raison.core.json_record import to_json_value
-from raison.rationalizers.config import RationalizerConfig
+from raison.core.json_record import JsonObject, to_json_value
+from raison.rationalizers.config import RationalizerConfig, RationalizerTraining
 from raison.rationalizers.homogeneity import Homogeneity
-from raison.rationalizers.training_config import RationalizerTraining
 
 __all__ = [
     "ClassQuality",
@@ -121,7 +119,7 @@ class RationalizerReport:
     limit: int | None
     regression: bool
     seed: int
-    asked: Mapping[str, Any]  # settings of the config that were asked for
+    asked: Mapping[str, object]  # settings of the config that were asked for
     config: RationalizerConfig
     training: RationalizerTraining
     labels: tuple[str, ...]
@@ -132,19 +130,19 @@ class RationalizerReport:
     every_token: RationalizerScores  # of the last part, where the predictor reads all tokens
     troubles: tuple[str, ...]
     epochs_run: int
-    history: tuple[
-        Mapping[str, Any], ...
-    ]  # the step and the scores of the development part, epoch by epoch
+    # the step and the scores of the development part, epoch by epoch
+    history: tuple[Mapping[str, object], ...]
     cpu_minutes: float
     command: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """What training.json holds."""
-        values: dict[str, Any] = {"what": "rationalizer"}
+        values: JsonObject = {"what": "rationalizer"}
         for name, value in vars(self).items():
-            values[name] = (
-                value.to_dict() if isinstance(value, RationalizerScores) else to_json_value(value)
-            )
+            if isinstance(value, RationalizerScores):
+                values[name] = value.to_dict()
+            else:
+                values[name] = to_json_value(value)
         return values
 
 
@@ -161,10 +159,10 @@ def troubles(
     if isinstance(quality, RegressionQuality):
         sentences.extend(troubles_of_regression(quality))
     else:
-        others = (scores.from_full_text, from_every_token)
-        best = max(
-            [other.accuracy for other in others if isinstance(other, ClassQuality)], default=0.0
-        )
+        best = 0.0
+        for other in (scores.from_full_text, from_every_token):
+            if isinstance(other, ClassQuality):
+                best = max(best, other.accuracy)
         sentences.extend(troubles_of_classes(quality.accuracy, best, commonest))
     return tuple(sentences)
 

@@ -1,14 +1,27 @@
-"""Which tokens are kept: sampled in training, decided in evaluation.
+"""The tokens of a batch: what they are, which are kept (sampled in training, else decided), which must be computed.
 
 In training a kept set is exactly 0 or 1 with the gradient of the Gumbel softmax (Jang et al. 2017; straight-through).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import torch
 from torch import nn
 
-__all__ = ["Selector", "decide_mask", "likeliest", "sample_mask", "tokens_by_text"]
+__all__ = [
+    "Selector",
+    "TokenRoles",
+    "decide_mask",
+    "gather_read",
+    "likeliest_token",
+    "sample_mask",
+    "token_roles",
+    "tokens_by_text",
+    "try_hidden",
+]
 
 TINY = 1e-9
 
@@ -33,8 +46,9 @@ def sample_mask(logits: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     """[b t] 0 or 1, drawn by logits [b t 2]; its gradient is that of the soft draw."""
     if logits.dtype in (torch.bfloat16, torch.float16):  # too coarse for the noise
         logits = logits.float()
-    noise = -torch.log(-torch.log(torch.rand_like(logits).clamp(TINY, 1 - 1e-7)))
-    soft = torch.softmax((logits + noise) / temperature, -1)[..., 1]
+    uniform = torch.rand_like(logits).clamp(TINY, 1 - 1e-7)
+    gumbel = -torch.log(-torch.log(uniform))
+    soft = torch.softmax((logits + gumbel) / temperature, -1)[..., 1]
     hard = (soft > 0.5).to(soft)
     return hard + (soft - soft.detach())  # adds an exact 0, so that 0 and 1 stay 0 and 1
 
@@ -51,16 +65,84 @@ def decide_mask(
         return kept
     for text in tokens_by_text(among, side):
         would_be_empty = ~(kept & text).any(-1, keepdim=True)
-        kept = kept | (likeliest(margin, text) & would_be_empty)
+        kept = kept | (likeliest_token(margin, text) & would_be_empty)
     return kept
 
 
 def tokens_by_text(among: torch.Tensor, side: torch.Tensor | None) -> list[torch.Tensor]:
     """[b t] the tokens of each text: of one, or of the two of a pair."""
-    return [among] if side is None else [among & (side == number) for number in (0, 1)]
+    if side is None:
+        return [among]
+    return [among & (side == 0), among & (side == 1)]
 
 
-def likeliest(margin: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
+def likeliest_token(margin: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
     """[b t] True for the token of largest margin of each row, where there is one."""
     best = margin.masked_fill(~among, -torch.inf).argmax(-1, keepdim=True)
-    return torch.zeros_like(among).scatter(1, best, True) & among
+    is_best = torch.zeros_like(among).scatter(1, best, True)
+    return is_best & among
+
+
+@dataclass
+class TokenRoles:
+    """What the tokens of a batch are."""
+
+    present: torch.Tensor  # [b t]
+    real: torch.Tensor  # [b t] words: may be selected
+    special: torch.Tensor  # [b t]
+    lead: torch.Tensor  # [b t] special tokens that the predictor sees
+    side: torch.Tensor  # [b t] 0 or 1: which text of a pair
+
+
+def token_roles(
+    input_ids: torch.Tensor,
+    present: torch.Tensor,
+    special_ids: Sequence[int],
+    separator_id: int | None,
+) -> TokenRoles:
+    """What the tokens of a batch are, by their numbers."""
+    special_tokens = torch.tensor(special_ids, device=input_ids.device)
+    no_word = torch.isin(input_ids, special_tokens)
+    special = present & no_word
+    real = present & ~no_word
+    words_from_here = real.flip(-1).cumsum(-1).flip(-1)
+    before_a_word = words_from_here > 0
+    first_special = special & (special.cumsum(-1) == 1)
+    separators = torch.zeros_like(present)
+    if separator_id is not None:
+        separators = input_ids == separator_id
+    return TokenRoles(
+        present=present,
+        real=real,
+        special=special,
+        lead=special & (before_a_word | first_special),
+        side=(separators.cumsum(-1) > 0).long(),
+    )
+
+
+def try_hidden(
+    seen: torch.Tensor, real: torch.Tensor, share: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The weights [b t] of what is seen, and which tokens have to be read for them and their gradients.
+
+    A hidden token changes no other, so each can be tried alone: a random share is, with a gradient that is as much
+    larger as they are fewer, which is right on average.
+    """
+    shown = seen > 0
+    if not seen.requires_grad:
+        return seen, shown
+    drawn = torch.rand(seen.shape, device=seen.device) < share
+    tried = real & ~shown & drawn
+    slope = shown.to(seen) + tried.to(seen) / share
+    zero = seen - seen.detach()  # with the gradient of what is seen
+    return seen.detach() + zero * slope, shown | tried
+
+
+def gather_read(
+    read: torch.Tensor, states: torch.Tensor, seen: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """States [b t d] and weights [b t] of the tokens that are read, in their order, and where a shorter row ends."""
+    longest = int(read.sum(1).max())
+    order = read.long().argsort(dim=1, descending=True, stable=True)[:, :longest]
+    wide = order[..., None].expand(-1, -1, states.shape[-1])
+    return states.gather(1, wide), seen.gather(1, order), read.gather(1, order)

@@ -1,4 +1,4 @@
-"""What the config.json of a rationalizer's folder holds."""
+"""The stored config of a rationalizer: what the config.json of its folder holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from transformers import PretrainedConfig
 
+from raison.core.json_record import JsonObject
 from raison.rationalizers.config import RationalizerConfig
 
 __all__ = ["MODEL_TYPE", "StoredRationalizerConfig"]
@@ -26,8 +27,8 @@ class StoredRationalizerConfig(PretrainedConfig):
 
     def __init__(
         self,
-        rationalizer: dict[str, Any] | None = None,
-        encoder: dict[str, Any] | None = None,
+        rationalizer: JsonObject | None = None,
+        encoder: JsonObject | None = None,
         special_ids: list[int] | None = None,
         separator_id: int | None = None,
         base: str = "",
@@ -45,10 +46,8 @@ class StoredRationalizerConfig(PretrainedConfig):
         self.separator_id = separator_id
         self.base = base  # the model that an adapter belongs to; empty where all weights are stored
         self.longest = longest  # tokens of a text that it was trained on at most
-        self.label_mean, self.label_std = (
-            label_mean,
-            label_std,
-        )  # of the numbers that a regression learned from
+        # of the numbers that a regression learned from
+        self.label_mean, self.label_std = label_mean, label_std
         self.token_types = token_types  # which tell the two texts of a pair apart
         self.check()
         for name in OF_THE_ENCODER:
@@ -60,9 +59,8 @@ class StoredRationalizerConfig(PretrainedConfig):
         """Refuse what a damaged file may hold."""
         if not isinstance(self.base, str):
             raise ValueError(f"the base is the name of a model, not {self.base!r}")
-        if not isinstance(self.special_ids, list) or any(
-            type(i) is not int for i in self.special_ids
-        ):
+        special_ids = self.special_ids
+        if not isinstance(special_ids, list) or any(type(i) is not int for i in special_ids):
             raise ValueError(f"special tokens are a list of numbers, not {self.special_ids!r}")
         if self.separator_id is not None and type(self.separator_id) is not int:
             raise ValueError(f"the separator is the number of a token, not {self.separator_id!r}")

@@ -1,4 +1,4 @@
-"""Train a rationalizer: labels only; what it selects is watched while it trains, and the asked share is reached."""
+"""Trains a rationalizer from labels, one seed or several: reads the data, fits, scores and writes the folder."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
-from raison.core.json_record import to_json_value
+from raison.core.json_record import JsonObject, to_json_value
 from raison.core.parameters import check_choice, check_integer
 from raison.core.records import Example
 from raison.models.catalog.quiet_loading import quiet_transformers
@@ -24,20 +24,18 @@ from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
 from raison.rationalizers.build import (
     build_rationalizer,
-    max_tokens,
-    resolve_config,
+    max_tokens_of_encoder,
+    resolve_rationalizer_config,
     with_derived_settings,
 )
-from raison.rationalizers.config import VARIANTS, RationalizerConfig
-from raison.rationalizers.encoders import LoadedEncoder, load_encoder
+from raison.rationalizers.config import VARIANTS, RationalizerConfig, RationalizerTraining
+from raison.rationalizers.encoders import LoadedEncoder, load_encoder, name_of_model_in_memory
 from raison.rationalizers.evaluate import commonest_share, evaluate_rationalizer
-from raison.rationalizers.homogeneity import Homogeneity
 from raison.rationalizers.module import Rationalizer
-from raison.rationalizers.report import RationalizerReport, troubles
-from raison.rationalizers.training_config import RationalizerTraining
+from raison.rationalizers.report import RationalizerReport, RationalizerScores, troubles
 from raison.rationalizers.training_loop import fit_rationalizer
 from raison.training.data_names import fingerprint_of_data_file, name_of_labelled_data
-from raison.training.fit_settings import SEEDS, FitProgress
+from raison.training.fit_settings import SEEDS
 from raison.training.labelled_lines import LabelledLines, read_labelled_lines
 from raison.training.labelled_parts import examples_by_part, labels_of_parts
 from raison.training.lora_training import wrap_with_lora, write_lora_adapter
@@ -50,19 +48,22 @@ from raison.training.training_folder import (
     writing_trained_model,
 )
 
+if TYPE_CHECKING:
+    from peft import PeftModel
+
 __all__ = ["train_rationalizer"]
 
 MANY_BLOCKS = 1000  # where the number is not known yet, and everything else can be checked
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What one training needs to know, whatever its seed and folder."""
+class RationalizerExperiment:
+    """What the training of a rationalizer needs to know, whatever its seed and folder."""
 
     model: str | os.PathLike[str] | PreTrainedModel
     tokenizer: PreTrainedTokenizerBase | None
     data: str | Path | Sequence[Example]
-    asked: Mapping[str, Any]  # settings of the config
+    asked: Mapping[str, object]  # settings of the config
     variant: str
     training: RationalizerTraining
     data_dir: str | Path | None
@@ -77,14 +78,22 @@ class Experiment:
         return not isinstance(self.model, (str, os.PathLike))
 
     @property
+    def device_of_model(self) -> torch.device | None:
+        """Where a model in memory is."""
+        device: torch.device | None = getattr(self.model, "device", None)
+        return device
+
+    @property
     def model_name(self) -> str:
         """As `load_encoder` calls it."""
         if isinstance(self.model, (str, os.PathLike)):
             path = Path(self.model).expanduser()
-            return path.name if path.is_dir() else str(self.model)
-        return getattr(self.model.config, "_name_or_path", "") or type(self.model).__name__
+            if path.is_dir():
+                return path.name
+            return str(self.model)
+        return name_of_model_in_memory(self.model)
 
-    def made(self, report: Mapping[str, Any]) -> bool:
+    def made_report(self, report: Mapping[str, object]) -> bool:
         """Whether a report is of this experiment."""
         wanted = {
             "model": self.model_name,
@@ -101,7 +110,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class TrainingData:
+class RationalizerData:
     """Texts as token numbers, and what became of them."""
 
     lines: LabelledLines
@@ -115,7 +124,7 @@ def train_rationalizer(
     data: str | Path | Sequence[Example],
     *,
     out: str | Path,
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, object] | None = None,
     variant: str = "whole",
     training: RationalizerTraining | None = None,
     tokenizer: PreTrainedTokenizerBase | None = None,
@@ -139,11 +148,10 @@ def train_rationalizer(
     check_choice("variant", variant, tuple(VARIANTS))
     asked = {**VARIANTS[variant], **(config or {})}
     # what is wrong is said at once
-    RationalizerConfig.from_settings(
-        with_derived_settings({**asked, "blocks": asked.get("blocks") or MANY_BLOCKS})
-    )
+    trial = {**asked, "blocks": asked.get("blocks") or MANY_BLOCKS}
+    RationalizerConfig.from_settings(with_derived_settings(trial))
     model_on_device(torch.empty(0), device)
-    experiment = Experiment(
+    experiment = RationalizerExperiment(
         model=model,
         tokenizer=tokenizer,
         data=data if isinstance(data, (str, Path)) else list(data),
@@ -159,17 +167,18 @@ def train_rationalizer(
     )
     if runs == 1:
         check_integer("seed", seed, 0, SEEDS)
-        return train_run(experiment, Path(out), seed)
+        return train_one_rationalizer(experiment, Path(out), seed)
 
-    def train_one(folder: Path, seed: int) -> dict[str, Any]:
-        return train_run(experiment, folder, seed).to_dict()
+    def train_one(folder: Path, seed: int) -> JsonObject:
+        return train_one_rationalizer(experiment, folder, seed).to_dict()
 
-    return RepeatedTraining.from_dict(
-        train_with_seeds(train_one, Path(out), runs, seed, experiment.made)
-    )
+    summary = train_with_seeds(train_one, Path(out), runs, seed, experiment.made_report)
+    return RepeatedTraining.from_dict(summary)
 
 
-def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerReport:
+def train_one_rationalizer(
+    experiment: RationalizerExperiment, folder: Path, seed: int
+) -> RationalizerReport:
     """One run: a folder with weights, config, tokenizer and training.json."""
     prepare_training_folder(folder, REPORT)
     training = experiment.training
@@ -179,39 +188,58 @@ def train_run(experiment: Experiment, folder: Path, seed: int) -> RationalizerRe
         )
     loaded = load_encoder(experiment.model, experiment.tokenizer)
     weights = fingerprint_of_model(experiment.model)
-    data = read_data(experiment, loaded, seed)
+    data = read_rationalizer_data(experiment, loaded, seed)
     check_length_of_training(data.lines, training)
-    config, homogeneity = resolve_config(
+    config, homogeneity = resolve_rationalizer_config(
         loaded, experiment.asked, data.lines.parts["train"], pairs=data.pairs
     )
 
-    base = name_of_base(experiment.model, loaded.name, folder) if training.lora else ""
-    model = build_rationalizer(
-        loaded.encoder, loaded.tokenizer, config, data.labels, seed, base=base
-    )
+    model = build_rationalizer(loaded.encoder, loaded.tokenizer, config, data.labels, seed)
     model.config.longest = training.longest
     if experiment.regression:
         model.config.label_mean, model.config.label_std = mean_and_std_of_labels(data.lines)
-    adapter = with_adapter(model, training, seed, loaded.name) if training.lora else None
-    model_on_device(model, experiment.device or getattr(experiment.model, "device", None))
+    adapter = None
+    if training.lora:
+        model.config.base = name_of_base(str(experiment.model), loaded.name, folder)
+        adapter = add_adapter(model, training, seed, loaded.name)
+    model_on_device(model, experiment.device or experiment.device_of_model)
 
     pad = pad_id(loaded.tokenizer)
     fitted = fit_rationalizer(
         model, data.lines, config, training, folder, seed=seed, name=loaded.name, pad=pad
     )
-    report = report_of(
-        experiment, model, loaded, data, config, homogeneity, fitted, seed=seed, weights=weights, pad=pad
-    )  # fmt: skip
-    with writing_trained_model(folder):
-        write_model(model_on_device(model, "cpu"), adapter, loaded.tokenizer, training, folder)
-        with write_training_file(folder / REPORT) as half:
-            half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
-    for leftover in (CHECKPOINT, BEST):
-        (folder / leftover).unlink(missing_ok=True)
+    scores = scores_of_parts(model, data.lines, pad)
+    report = RationalizerReport(
+        model=loaded.name,
+        weights=weights,
+        variant=experiment.variant,
+        data=name_of_labelled_data(experiment.data),
+        content=fingerprint_of_data_file(experiment.data),
+        limit=experiment.limit,
+        regression=experiment.regression,
+        seed=seed,
+        asked=experiment.asked,
+        config=config,
+        training=training,
+        labels=data.labels,
+        homogeneity=homogeneity,
+        counts={**data.lines.counts, **data.left_out},
+        dev=scores.dev,
+        test=scores.test,
+        every_token=scores.every_token,
+        troubles=scores.troubles,
+        epochs_run=len(fitted.history),
+        history=tuple(fitted.history),
+        cpu_minutes=round(fitted.seconds / 60, 2),
+        command=experiment.command,
+    )
+    write_rationalizer(model, adapter, loaded.tokenizer, report, folder)
     return report
 
 
-def read_data(experiment: Experiment, loaded: LoadedEncoder, seed: int) -> TrainingData:
+def read_rationalizer_data(
+    experiment: RationalizerExperiment, loaded: LoadedEncoder, seed: int
+) -> RationalizerData:
     """The texts of each part as the encoder reads them."""
     training, tokenizer = experiment.training, loaded.tokenizer
     parts, left_out = examples_by_part(
@@ -223,16 +251,18 @@ def read_data(experiment: Experiment, loaded: LoadedEncoder, seed: int) -> Train
         skip_broken=experiment.skip_broken,
         regression=experiment.regression,
     )
-    labels = () if experiment.regression else labels_of_parts(parts)
+    labels: tuple[str, ...] = ()
+    if not experiment.regression:
+        labels = labels_of_parts(parts)
     special = special_ids(tokenizer)
 
     def read(pieces: Pieces) -> np.ndarray:
         return special_as_unknown(pieces.ids, pieces.start, special, tokenizer)
 
-    longest = min(training.longest, max_tokens(loaded.encoder))
+    longest = min(training.longest, max_tokens_of_encoder(loaded.encoder))
     lines = read_labelled_lines(parts, tokenizer, labels, longest, read)
     pairs = any(example.pair is not None for example in parts["train"])
-    return TrainingData(lines=lines, labels=labels, left_out=left_out, pairs=pairs)
+    return RationalizerData(lines=lines, labels=labels, left_out=left_out, pairs=pairs)
 
 
 def check_length_of_training(lines: LabelledLines, training: RationalizerTraining) -> None:
@@ -250,10 +280,12 @@ def check_length_of_training(lines: LabelledLines, training: RationalizerTrainin
         )
 
 
-def name_of_base(model: Any, name: str, folder: Path) -> str:
+def name_of_base(model: str, name: str, folder: Path) -> str:
     """How an adapter in `folder` names its model: a folder relative to its own, so that both can be moved together."""
     path = Path(model).expanduser()
-    return os.path.relpath(path.resolve(), folder.resolve()) if path.is_dir() else name
+    if path.is_dir():
+        return os.path.relpath(path.resolve(), folder.resolve())
+    return name
 
 
 def mean_and_std_of_labels(lines: LabelledLines) -> tuple[float, float]:
@@ -266,7 +298,9 @@ def mean_and_std_of_labels(lines: LabelledLines) -> tuple[float, float]:
     return float(labels.mean()), float(labels.std())
 
 
-def with_adapter(model: Rationalizer, training: RationalizerTraining, seed: int, name: str) -> Any:
+def add_adapter(
+    model: Rationalizer, training: RationalizerTraining, seed: int, name: str
+) -> PeftModel:
     """peft's wrapper of the model, which has adapters in its blocks now; beside them only the heads learn."""
     if model.settings.encoder == "gru":
         raise InputError("A GRU is trained as a whole: leave lora away.")
@@ -277,70 +311,61 @@ def with_adapter(model: Rationalizer, training: RationalizerTraining, seed: int,
     return wrapped
 
 
-def report_of(
-    experiment: Experiment,
-    model: Rationalizer,
-    loaded: LoadedEncoder,
-    data: TrainingData,
-    config: RationalizerConfig,
-    homogeneity: Homogeneity | None,
-    fitted: FitProgress,
-    *,
-    seed: int,
-    weights: str,
-    pad: int,
-) -> RationalizerReport:
-    """The report of a training that is done."""
-    parts = data.lines.parts
+@dataclass(frozen=True)
+class ScoresOfParts:
+    """How well a trained rationalizer does on the parts that it was not trained on."""
+
+    dev: RationalizerScores
+    test: RationalizerScores | None
+    every_token: RationalizerScores  # of the last part, where the predictor reads all tokens
+    troubles: tuple[str, ...]
+
+
+def scores_of_parts(model: Rationalizer, lines: LabelledLines, pad: int) -> ScoresOfParts:
+    """The scores of the development and (where there is one) the test part, and what goes wrong."""
+    parts = lines.parts
     dev = evaluate_rationalizer(model, parts["dev"], pad)
     dev_every_token = evaluate_rationalizer(model, parts["dev"], pad, every_token=True)
-    test = evaluate_rationalizer(model, parts["test"], pad) if "test" in parts else None
-    every_token = dev_every_token
+    test, every_token = None, dev_every_token
     if "test" in parts:
+        test = evaluate_rationalizer(model, parts["test"], pad)
         every_token = evaluate_rationalizer(model, parts["test"], pad, every_token=True)
-    return RationalizerReport(
-        model=loaded.name,
-        weights=weights,
-        variant=experiment.variant,
-        data=name_of_labelled_data(experiment.data),
-        content=fingerprint_of_data_file(experiment.data),
-        limit=experiment.limit,
-        regression=experiment.regression,
-        seed=seed,
-        asked=experiment.asked,
-        config=config,
-        training=experiment.training,
-        labels=data.labels,
-        homogeneity=homogeneity,
-        counts={**data.lines.counts, **data.left_out},
+    return ScoresOfParts(
         dev=dev,
         test=test,
         every_token=every_token,
-        troubles=troubles(dev, dev_every_token.from_rationale, commonest_share(data.lines)),
-        epochs_run=len(fitted.history),
-        history=tuple(fitted.history),
-        cpu_minutes=round(fitted.seconds / 60, 2),
-        command=experiment.command,
+        troubles=troubles(dev, dev_every_token.from_rationale, commonest_share(lines)),
     )
 
 
-def write_model(
+def write_rationalizer(
     model: Rationalizer,
-    adapter: Any,
+    adapter: PeftModel | None,
     tokenizer: PreTrainedTokenizerBase,
-    training: RationalizerTraining,
+    report: RationalizerReport,
     folder: Path,
 ) -> None:
-    """All weights; or an adapter with the heads, and the name of the model that it belongs to."""
-    if adapter is None:
+    """Write all weights, or an adapter with the heads and the name of its base; the report comes last."""
+    with writing_trained_model(folder):
+        model_on_device(model, "cpu")
+        if adapter is None:
+            with quiet_transformers():
+                model.save_pretrained(folder)
+        else:
+            write_rationalizer_adapter(model, adapter, folder, half=report.training.half)
         with quiet_transformers():
-            model.save_pretrained(folder)
-    else:
-        name = Path(model.config.base).name
-        write_lora_adapter(
-            adapter, folder, half=training.half, name=name, whole=("selector", "classifier")
-        )
-        with write_training_file(folder / "config.json") as half:
-            half.write_text(model.config.to_json_string(), encoding="utf-8")
-    with quiet_transformers():
-        tokenizer.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+        with write_training_file(folder / REPORT) as half:
+            half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")
+    for leftover in (CHECKPOINT, BEST):
+        (folder / leftover).unlink(missing_ok=True)
+
+
+def write_rationalizer_adapter(
+    model: Rationalizer, adapter: PeftModel, folder: Path, *, half: bool
+) -> None:
+    """Write an adapter with the heads, and the config that names its base."""
+    base = Path(model.config.base).name
+    write_lora_adapter(adapter, folder, half=half, name=base, whole=("selector", "classifier"))
+    with write_training_file(folder / "config.json") as place:
+        place.write_text(model.config.to_json_string(), encoding="utf-8")

@@ -1,38 +1,36 @@
-"""The training of a rationalizer on texts that are read: loss, calibration, the best epoch."""
+"""Fits a rationalizer to texts that are read: loss of a batch, warm-up, calibration, scores and best epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
 from raison.rationalizers.batching import batch_inputs, human_marks, sorted_batches
-from raison.rationalizers.calibration import calibrate
-from raison.rationalizers.config import RationalizerConfig
+from raison.rationalizers.calibration import calibrate_selector
+from raison.rationalizers.config import RationalizerConfig, RationalizerTraining
 from raison.rationalizers.evaluate import commonest_share, evaluate_rationalizer
 from raison.rationalizers.losses import rationalizer_loss
 from raison.rationalizers.module import Rationalizer
 from raison.rationalizers.report import troubles
-from raison.rationalizers.training_config import RationalizerTraining
 from raison.training.early_stopping import BestEpochKeeper
 from raison.training.feed import BatchFeed
 from raison.training.fit import fit
-from raison.training.fit_settings import FitProgress, FitSettings
+from raison.training.fit_settings import FitProgress, FitSettings, Measurements, ParameterGroup
 from raison.training.labelled_lines import LabelledLine, LabelledLines
 from raison.training.seeds import seeded_generator
 
-__all__ = ["BatchLoss", "fit_rationalizer"]
+__all__ = ["RationalizerBatchLoss", "fit_rationalizer"]
 
 CALIBRATED = 1000  # training texts that the line between keeping and dropping is drawn on
 SAMPLE_SEED, WARM_UP_SEED = 4, 21  # what randomness is for, so that no two draws are the same
 
 
 @dataclass
-class BatchLoss:
+class RationalizerBatchLoss:
     """The loss of a batch; in warm-up the predictor reads random parts."""
 
     model: Rationalizer
@@ -97,25 +95,22 @@ def fit_rationalizer(
         "model": name,
     }
     best = BestEpochKeeper(folder, settings, "score", training.patience)
-    loss = BatchLoss(
+    loss = RationalizerBatchLoss(
         model, config, training, pad=pad, warm_steps=round(training.warm * epoch), seed=seed
     )
-    order = np.random.default_rng([seed, SAMPLE_SEED]).permutation(
-        len(train)
-    )  # files are often sorted by label
-    sample = [train[number] for number in order[:CALIBRATED]]
+    sample = calibration_sample(train, seed)
 
     def calibrate_on_sample() -> None:
-        calibrate(
+        calibrate_selector(
             model, lambda: (batch for _, batch in sorted_batches(sample, pad, device=model.device))
         )
 
-    def look() -> dict[str, Any]:
+    def look() -> Measurements:
         with torch.autocast(model.device.type, torch.bfloat16, enabled=training.bfloat16):
             calibrate_on_sample()
             return scores_of_epoch(model, lines, pad, selection_counts=loss.steps > loss.warm_steps)
 
-    course = FitSettings(
+    fit_settings = FitSettings(
         out=folder,
         steps=training.epochs * epoch,
         settings=settings,
@@ -126,14 +121,9 @@ def fit_rationalizer(
         bfloat16=training.bfloat16,
     )
     feed = BatchFeed(train, training.batch, seed)
+    groups = rationalizer_parameter_groups(model, training)
     fitted = fit(
-        model,
-        parameter_groups(model, training),
-        feed,
-        loss,
-        course,
-        best.looking(model, look),
-        best.enough,
+        model, groups, feed, loss, fit_settings, best.look_and_keep(model, look), best.should_stop
     )
     best.restore(model)
     if training.bfloat16:  # whoever opens the model computes more precisely
@@ -141,9 +131,15 @@ def fit_rationalizer(
     return fitted
 
 
+def calibration_sample(train: Sequence[LabelledLine], seed: int) -> list[LabelledLine]:
+    """Some training texts, in random order: files are often sorted by label."""
+    order = np.random.default_rng([seed, SAMPLE_SEED]).permutation(len(train))
+    return [train[number] for number in order[:CALIBRATED]]
+
+
 def scores_of_epoch(
     model: Rationalizer, lines: LabelledLines, pad: int, *, selection_counts: bool
-) -> dict[str, Any]:
+) -> Measurements:
     """The scores of the development part, the one that the best epoch is chosen by, and what goes wrong.
 
     In warm-up nothing is learned about what to select: such an epoch can't be the best.
@@ -153,27 +149,36 @@ def scores_of_epoch(
         model, lines.parts["dev"], pad, every_token=True
     ).from_rationale
     name = "accuracy" if lines.labels else "correlation"
-    numbers: dict[str, Any] = {**scores.to_dict(), f"every_token_{name}": every_token.score}
-    numbers["score"] = scores.from_rationale.score if selection_counts else None
+    numbers: Measurements = {**scores.to_dict(), f"every_token_{name}": every_token.score}
+    numbers["score"] = None
     if selection_counts:
+        numbers["score"] = scores.from_rationale.score
         trouble = troubles(scores, every_token, commonest_share(lines))
         if trouble:
             numbers["trouble"] = "; ".join(trouble)
     return numbers
 
 
-def parameter_groups(model: Rationalizer, training: RationalizerTraining) -> list[dict[str, Any]]:
+def rationalizer_parameter_groups(
+    model: Rationalizer, training: RationalizerTraining
+) -> list[ParameterGroup]:
     """What is trained, with its peak rate: blocks that were trained before, and what is fresh."""
-    moving = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    fresh = {
-        id(parameter)
-        for part in (model.selector, model.classifier)
-        for parameter in part.parameters()
-    }
+    fresh = {id(parameter) for parameter in model.selector.parameters()}
+    fresh |= {id(parameter) for parameter in model.classifier.parameters()}
     if model.settings.encoder == "gru":
         fresh = {id(parameter) for parameter in model.parameters()}
-    groups = [
-        {"params": [p for p in moving if id(p) not in fresh], "peak": training.lr},
-        {"params": [p for p in moving if id(p) in fresh], "peak": training.head_lr},
-    ]
-    return [group for group in groups if group["params"]]
+
+    trained_before, trained_anew = [], []
+    for parameter in model.parameters():
+        if not parameter.requires_grad:
+            continue
+        if id(parameter) in fresh:
+            trained_anew.append(parameter)
+        else:
+            trained_before.append(parameter)
+    groups: list[ParameterGroup] = []
+    if trained_before:
+        groups.append({"params": trained_before, "peak": training.lr})
+    if trained_anew:
+        groups.append({"params": trained_anew, "peak": training.head_lr})
+    return groups

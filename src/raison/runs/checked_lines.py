@@ -1,4 +1,4 @@
-"""Files of JSON lines in which damage shows: each line carries the checksum of its bytes, the last one says how many.
+"""Files of JSON lines with checksums, packed and read: each line carries its own, so that damage shows.
 
     {"sum":"9f2c…","line":{…}}        … one for each record
     {"sum":"…","line":{"end":128,"shards":[7]}}
@@ -12,24 +12,21 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 from raison.core import limits
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 
 __all__ = [
     "SCHEMA",
     "CheckedLines",
     "Damage",
-    "JsonObject",
     "body_of_line",
     "checksum_of_line",
     "pack_lines",
     "read_checked_lines",
     "with_replaced_surrogates",
 ]
-
-JsonObject: TypeAlias = dict[str, Any]  # what JSON holds between { and }
 
 SCHEMA = 1
 HEAD, MIDDLE, TAIL = b'{"sum":"', b'","line":', b"}"

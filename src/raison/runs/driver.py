@@ -1,4 +1,4 @@
-"""Start or resume a run: plan it, hand its shards out until all are done, and say how far it is."""
+"""`run`: starts or resumes a run; plans it, hands its shards out until all are done, and says how far it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a driver and those who do its shards say to each other: the pool and Ray are executors."""
+"""What a driver and an executor (the pool, Ray) say to each other: shards to do, events, deaths, refusals."""
 
 from __future__ import annotations
 

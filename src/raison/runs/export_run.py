@@ -1,4 +1,4 @@
-"""A run as a table: Parquet, byte for byte the same for the same results; or a folder of Hugging Face's datasets."""
+"""Export of a run as a table: Parquet, the same bytes for the same results, or a folder of Hugging Face's datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes a piece of work the same: the model's weights, the method, the target rule, absence, units and the text.
+"""Identities and keys: hashes of model, methods and text by which a piece of work is known; the environment of a run.
 
 A key is `v1:` and the hash of all of them, so that a later change of what counts can be told from an earlier one.
 """

@@ -1,4 +1,4 @@
-"""How a store is mended and packed: damaged files go aside, failures are tried again, many files become few."""
+"""Repairing and compacting a run: damaged files go aside, failures are tried again, many shard files become few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a run: its texts, dealt into shards, and a header that is written last.
+"""The plan of a run as files: its texts, dealt into shards, and a header that is written last.
 
 Where the header is, the plan is whole.
 """
@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 
 from raison.core import limits
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Example
 from raison.runs import checked_lines
-from raison.runs.checked_lines import JsonObject
 from raison.runs.storage import Place
 
 __all__ = [

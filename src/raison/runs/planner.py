@@ -1,4 +1,4 @@
-"""Planning: the corpus is read once and dealt into shards on the disk, so that memory does not grow with it.
+"""Making the plan: the corpus is read once and dealt into shards on the disk, so that memory does not grow with it.
 
 Texts of a window are sorted by length, so that those that are explained together are of like length; a text that stands
 there twice is planned once.
@@ -16,6 +16,7 @@ from types import TracebackType
 
 from raison.core import progress
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.core.records import Example
 from raison.core.units import group_tokens
 from raison.datasets.loading import ExampleSource
@@ -23,7 +24,6 @@ from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
 from raison.models.protocol import Model
 from raison.runs import checked_lines
-from raison.runs.checked_lines import JsonObject
 from raison.runs.plan import SAME, Header, PlannedText, Shard, write_header, write_shard
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place

@@ -1,4 +1,4 @@
-"""Worker processes on this machine: each has a model of its own; one that ends is replaced, and its shard done again.
+"""A pool of worker processes on this machine, each with a model; one that ends is replaced, its shard done again.
 
 A worker hears its driver by a pipe. When the driver is gone, however it went, the pipe ends and so does the worker; so
 nobody writes into a run that somebody else has taken over.

@@ -1,4 +1,4 @@
-"""Questions to a run in SQL."""
+"""Queries to a run in SQL."""
 
 from __future__ import annotations
 

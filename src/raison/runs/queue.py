@@ -1,4 +1,4 @@
-"""The shards that are to do, and what their failures have taught."""
+"""The queue of shards that are to do, and what it learns from deaths of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same plan on a Ray cluster: one model for each actor, shards to whoever is free, any process may be killed.
+"""The executor on a Ray cluster: one model for each actor, shards to whoever is free, any process may be killed.
 
 The model goes through Ray's object store once and is taken from there by every actor. A shard is handed only to an
 actor that has opened its model: one that died is replaced wherever there is room, and where there is none the others go

@@ -1,4 +1,4 @@
-"""What runs in Ray's processes: workers, and an actor that remembers what each of them was about to do."""
+"""Ray's actors: workers with their models, and one that keeps the marks of what each was about to do."""
 
 from __future__ import annotations
 

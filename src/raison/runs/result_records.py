@@ -11,9 +11,9 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.evaluation import target_probability
 from raison.core.findings import PredictionSummary
+from raison.core.json_record import JsonObject
 from raison.core.records import Example, Explanation
 from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
-from raison.runs.checked_lines import JsonObject
 
 __all__ = [
     "COLUMNS",

@@ -1,4 +1,4 @@
-"""What a run that goes on must have in common with its beginning: folder, spec, data, model and libraries."""
+"""Checks before a run is resumed: its folder, spec, data, model and libraries must agree with its beginning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One driver for a run: the second is refused. A lock that its owner left behind is not in the way.
+"""The lock of a run: it has one driver, the second is refused; a lock that its owner left behind is not in the way.
 
 On this machine the operating system holds the lock and lets it go when the process ends, however it ends. At a URL the
 owner counts a beat in a file; a lock whose count stands still for a while belongs to nobody. No clock is compared.

@@ -1,4 +1,4 @@
-"""What a run has measured, as the tables and the page of an evaluation."""
+"""The evaluation of a run: what it has measured, as tables and curves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
+from raison.core.json_record import JsonObject
 from raison.metrics.base import Metric
-from raison.runs.checked_lines import JsonObject
 from raison.runs.plan import Header, planned_header
 from raison.runs.result_records import ResultRecord, StoredNumbers, number_of_stored, probability_of
 from raison.runs.storage import Place

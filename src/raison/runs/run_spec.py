@@ -1,4 +1,4 @@
-"""What a run does (a spec: its results depend on nothing else) and by which means (they do not)."""
+"""The spec of a run (`RunSpec`: its results depend on nothing else) and the means by which it runs (`Means`)."""
 
 from __future__ import annotations
 

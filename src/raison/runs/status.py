@@ -1,4 +1,4 @@
-"""How far a run is, for people and for machines: status.json in its folder, replaced about once a second."""
+"""The status of a run, for people and for machines: status.json in its folder, tallied about once a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from raison.core import limits, progress
 from raison.core.errors import InputError
-from raison.runs.checked_lines import JsonObject
+from raison.core.json_record import JsonObject
 from raison.runs.executor import ShardDone
 from raison.runs.plan import Header, header_of
 from raison.runs.run_lock import is_run_driven

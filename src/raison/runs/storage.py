@@ -1,4 +1,4 @@
-"""Where a run lives: a folder, or any URL that fsspec knows. Files are written whole or not at all, never changed."""
+"""The storage of a run, a local or a remote place: a folder, or a URL; files are written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The shards of a run as one store: what is there, and how it is read.
+"""The shard files of a run as one store: which are there, their records, failures and damage.
 
-A shard is a file that never changes once it is there. `maintenance.compact` puts many of them into few; which shards a
-file holds stands in its last line, so a shard that is there twice (a compaction was killed) is read once.
+A shard is a file that never changes once it is there. `maintenance.compact_shards` puts many of them into few; which
+shards a file holds stands in its last line, so a shard that is there twice (a compaction was killed) is read once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a run is whole: every byte is read and compared with the plan and with the keys that it must have."""
+"""Verification of a run: every byte is read and compared with the plan and with the keys that it must have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from raison.core.errors import InputError
+from raison.core.json_record import JsonObject
 from raison.runs import checked_lines
-from raison.runs.checked_lines import Damage, JsonObject
+from raison.runs.checked_lines import Damage
 from raison.runs.identity import key_of_work, method_identities, stored_environment
 from raison.runs.plan import HEADER, SAME, Header, plan_file
 from raison.runs.result_records import ResultRecord

@@ -1,4 +1,4 @@
-"""What a worker does: a shard from its plan to its file, chunk by chunk, the same bytes whoever does it and how often.
+"""A worker of a run: does a shard from its plan to its file, chunk by chunk, the same bytes whoever does it.
 
 A text that can't be explained is recorded with the reason; nothing of a shard is kept before all of it is done.
 """
@@ -16,6 +16,7 @@ import torch
 from raison.api import load
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError, out_of_memory
+from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
 from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
@@ -24,7 +25,6 @@ from raison.metrics.base import Metric, Subject
 from raison.metrics.metric_runner import measure_explanations
 from raison.models.protocol import Model
 from raison.runs import checked_lines
-from raison.runs.checked_lines import JsonObject
 from raison.runs.executor import Careful, ReportPosition, ShardDone, WorkPosition
 from raison.runs.identity import key_of_work, method_identity, model_identity, transformers_model_of
 from raison.runs.plan import PlannedText, planned_header, shard_of

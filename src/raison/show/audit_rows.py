@@ -168,40 +168,54 @@ def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
             "probability of the answer from a word alone", audit.token_probability
         )
     for name, measured in audit.information.by_title().items():
-        chance = f"{measured.bias:.2f} if shuffled; {measured.pairs} pairs, {measured.k} clusters"
         yield AuditRow(
-            f"information of states about words, {name}", f"{measured.value:.2f} nats", chance
+            name=f"information of states about words, {name}",
+            value=f"{measured.value:.2f} nats",
+            about=f"{measured.bias:.2f} if shuffled; {measured.pairs} pairs, {measured.k} clusters",
         )
     if audit.instance is not None:
         yield AuditRow.of_spread("largest JSD with the same answer", audit.instance)
     for adversary in audit.adversaries:
-        reached = f"accuracy {adversary.accuracy:.3f}, answers move by {adversary.tvd:.3f} (TVD)"
+        moved = f"answers move by {adversary.tvd:.3f} (TVD)"
         yield AuditRow(
-            f"adversary, {adversary.kind}, λ = {adversary.lam:g}",
-            f"JSD {adversary.jsd:.3f}",
-            reached,
+            name=f"adversary, {adversary.kind}, λ = {adversary.lam:g}",
+            value=f"JSD {adversary.jsd:.3f}",
+            about=f"accuracy {adversary.accuracy:.3f}, {moved}",
         )
 
 
 def audit_accuracy_rows(audit: AuditReport) -> Iterator[AuditRow]:
     """Accuracy and F1, also with attention that was replaced."""
-    yield AuditRow("accuracy", f"{audit.accuracy:.3f}", f"{audit.count} texts of {audit.data}")
+    texts = f"{audit.count} texts of {audit.data}"
+    yield AuditRow("accuracy", three_decimals(audit.accuracy), texts)
     has_f1 = bool(np.isfinite(audit.f1))
     if not has_f1:
         yield AuditRow("F1", "–", f"not defined: no text is {audit.f1_of}")
     elif audit.f1_of:
-        yield AuditRow("F1", f"{audit.f1:.3f}", f"of {audit.f1_of}")
+        yield AuditRow("F1", three_decimals(audit.f1), f"of {audit.f1_of}")
     else:
-        yield AuditRow("F1", f"{audit.f1:.3f}", "")
+        yield AuditRow("F1", three_decimals(audit.f1), "")
+
     for name, measured in audit.replaced.by_title().items():
         times = ""
         if measured.versions > 1:
             times = f", mean of {measured.versions}"
         if has_f1:
-            drop = describe_accuracy_drop(measured.f1_drop)
-            yield AuditRow(f"F1 with {name} attention", f"{measured.f1:.3f}", drop + times)
-        drop = describe_accuracy_drop(measured.accuracy_drop)
-        yield AuditRow(f"accuracy with {name} attention", f"{measured.accuracy:.3f}", drop + times)
+            yield AuditRow(
+                name=f"F1 with {name} attention",
+                value=three_decimals(measured.f1),
+                about=describe_accuracy_drop(measured.f1_drop) + times,
+            )
+        yield AuditRow(
+            name=f"accuracy with {name} attention",
+            value=three_decimals(measured.accuracy),
+            about=describe_accuracy_drop(measured.accuracy_drop) + times,
+        )
+
+
+def three_decimals(value: float) -> str:
+    """A number of an audit as it is shown."""
+    return f"{value:.3f}"
 
 
 def describe_accuracy_drop(drop: float) -> str:

@@ -169,19 +169,23 @@ def count_of_texts(count: int) -> str:
 
 def evaluation_as_markdown(evaluation: Evaluation) -> str:
     """One table with intervals; the best number of a column is bold."""
-    headings = [column_heading(column) for column in evaluation.columns]
-    costs = [f"{name} per text" for name in COSTS.values()]
-    head = ["method", *headings, *costs]
-    alignments = ["---"] + ["---:"] * (len(head) - 1)
+    head = ["method"]
+    head += [column_heading(column) for column in evaluation.columns]
+    head += [f"{name} per text" for name in COSTS.values()]
+    alignments = ["---:"] * len(head)
+    alignments[0] = "---"
     lines = [markdown_table_row(head), markdown_table_row(alignments)]
     for method in evaluation.methods:
-        numbers = [markdown_number(evaluation, method, column) for column in evaluation.columns]
-        cells = [f"`{method}`", *numbers, *costs_of_method(evaluation, method)]
+        cells = [f"`{method}`"]
+        for column in evaluation.columns:
+            cells.append(markdown_number(evaluation, method, column))
+        cells += costs_of_method(evaluation, method)
         lines.append(markdown_table_row(cells))
 
     title, *notes = evaluation_summary(evaluation)
-    parts = [f"**{title}**", "\n".join(lines), "\n".join(notes)]
-    return "\n\n".join(parts) + "\n"
+    table = "\n".join(lines)
+    remarks = "\n".join(notes)
+    return f"**{title}**\n\n{table}\n\n{remarks}\n"
 
 
 def markdown_number(evaluation: Evaluation, method: str, column: Column) -> str:

@@ -6,6 +6,8 @@ import math
 
 __all__ = [
     "CURLY",
+    "DOT",
+    "MINUS",
     "STRAIGHT",
     "Quotes",
     "clean_text",
@@ -13,11 +15,14 @@ __all__ = [
     "probability_in_percent",
     "short_name",
     "signed_score",
+    "with_wide_minus",
 ]
 
 Quotes = tuple[str, str]
 STRAIGHT: Quotes = ('"', '"')  # for a terminal, whose stream may carry no others
 CURLY: Quotes = ("“", "”")
+DOT = " · "  # between facts
+MINUS = "−"  # as wide as a plus
 
 # explicit reordering may show numbers and words in a false order
 REORDERING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -82,3 +87,8 @@ def probability_in_percent(probability: float) -> str:
     if 0.9995 < probability < 1:
         return ">99.9 %"
     return f"{100 * probability:.1f} %"
+
+
+def with_wide_minus(figure: str) -> str:
+    """A number with a minus that is as wide as a plus."""
+    return figure.replace("-", MINUS)

@@ -276,19 +276,23 @@ def character_kinds_of_segment(explanation: Explanation, index: int) -> list[str
     text = encoding.texts[index]
     in_segment = (encoding.segment == index) & (encoding.start >= 0)
     here = np.flatnonzero(in_segment)
-    kinds = ["unread" if encoding.truncated else "plain"] * len(text)
+    kinds = ["plain"] * len(text)
+    if encoding.truncated:
+        kinds = ["unread"] * len(text)
 
     def mark(tokens: np.ndarray, kind: str) -> None:
-        if len(tokens):
-            low = int(encoding.start[tokens].min())
-            high = int(encoding.end[tokens].max())
-            kinds[low:high] = [kind] * (high - low)
+        if not len(tokens):
+            return
+        low = int(encoding.start[tokens].min())
+        high = int(encoding.end[tokens].max())
+        kinds[low:high] = [kind] * (high - low)
 
     mark(here, "plain")
     if explanation.certificate is not None:  # what is kept besides the rationale
-        given_here = here[given_tokens(explanation)[here]]
-        for token in given_here:
-            for place in range(encoding.start[token], encoding.end[token]):
+        is_given = given_tokens(explanation)
+        for token in here[is_given[here]]:
+            start, end = encoding.start[token], encoding.end[token]
+            for place in range(start, end):
                 kinds[place] = "plain" if text[place].isspace() else "given"
     if target.positions:
         first, last = min(target.positions), max(target.positions)

@@ -1,4 +1,4 @@
-"""Can rationales of this model be taken at face value? How it behaves where most of the context is missing (P0).
+"""`check_compatibility`: how a language model behaves where most of the context is missing (P0).
 
 A rationale rests on f(y_t | y_S), the model read on a part of its context, which it may never have seen in training.
 Three things are measured, without any training:

@@ -1,4 +1,4 @@
-"""Is one method better than another, on the same texts? Paired tests of every number of an evaluation."""
+"""`compare`: paired tests of two methods of an evaluation on the same texts, number by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured of a model on parts of its context, as a record, and the sentence that follows from it."""
+"""The report of a compatibility check: what was measured on parts of a context, and the verdict in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of text of one length, on which a language model is measured."""
+"""Blocks of text of one length (contexts), read and encoded, on which a language model is measured."""
 
 from __future__ import annotations
 

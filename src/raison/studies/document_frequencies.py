@@ -1,4 +1,4 @@
-"""Document frequencies of words, counted from texts: the table that the method `idf` reads."""
+"""Document frequencies of words (idf), counted from texts: the table that the method `idf` reads."""
 
 from __future__ import annotations
 

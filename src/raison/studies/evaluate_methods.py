@@ -1,4 +1,4 @@
-"""Methods × metrics on a data set: every explanation measured, every number with an interval."""
+"""`evaluate`: methods × metrics on a data set, every explanation measured, every number with an interval."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from raison.api import Texts, load
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.evaluation import Cell, EvaluatedText, Evaluation, target_probability
+from raison.core.json_record import JsonObject
 from raison.core.records import Example, Explanation
 from raison.core.spec import Spec
 from raison.core.units import group_tokens
@@ -126,7 +127,7 @@ def evaluate(
         exporter.write()
     job.notes += data_notes(texts)
 
-    settings: dict[str, Any] = {
+    settings: JsonObject = {
         "split": texts.split,
         "limit": limit,
         "target": target,
@@ -264,7 +265,7 @@ class Job:
         for key, value in cost.items():
             total[key] = total.get(key, 0) + value
 
-    def evaluation(self, data: str, settings: dict[str, Any], *, level: float) -> Evaluation:
+    def evaluation(self, data: str, settings: JsonObject, *, level: float) -> Evaluation:
         """Everything that was measured as one record."""
         if self.cut:
             self.notes.append(

@@ -1,4 +1,4 @@
-"""The texts of an evaluation: from where they come, what is explained in each, and what a reader must know of them."""
+"""The data of an evaluation: its examples with ids and targets, and notes on what a reader must know of them."""
 
 from __future__ import annotations
 

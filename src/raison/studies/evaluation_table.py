@@ -1,4 +1,4 @@
-"""From the numbers of single texts to the table of an evaluation: columns, cells with intervals, mean curves."""
+"""The table of an evaluation from the numbers of single texts: columns, cells with intervals, mean curves."""
 
 from __future__ import annotations
 

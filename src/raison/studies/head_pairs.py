@@ -1,4 +1,4 @@
-"""Pairs of words in a syntactic relation, as tokens of a model: which token looks, and at which tokens.
+"""Pairs of words in a syntactic relation, found as tokens of a model: which token looks, and at which tokens.
 
 Words are matched to tokens through their characters, never by what they spell: a token belongs to the word in which it
 starts. Pairs whose words have no token of their own ("cannot" as one token) are left out and counted.

@@ -1,4 +1,4 @@
-"""Which attention heads look at a syntactic relation or at a fixed relative position: statistics over a corpus (P4).
+"""Statistics of attention heads over a corpus: which look at a syntactic relation, or at a fixed position (P4).
 
 For every head, with j* = argmax_j A_ij the token that query i looks at most:
 

@@ -1,4 +1,4 @@
-"""A token that is left out against the same token marginalised out: is deletion what a model would say itself?"""
+"""A token left out against the same token marginalised out: is deletion what a model would say itself?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions for a suite: prompts for language models, what the model answers, and how often it is right."""
+"""Prompts that ask language models questions, the answers they write, and how often these are right."""
 
 from __future__ import annotations
 

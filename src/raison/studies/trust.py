@@ -1,4 +1,4 @@
-"""Can this one explanation be trusted? One verdict from three tests: chance, other seeds, removal.
+"""`trust`: can this one explanation be trusted? One verdict from three tests: chance, other seeds, removal.
 
 A corpus is judged by `evaluate`; one text is judged here by the same metrics, with many random orders of its units in
 the place of many texts: how often does chance do as well?

@@ -1,4 +1,4 @@
-"""The verdict about one explanation, and the sentences that give its reasons.
+"""The verdict of the trust tests about one explanation, and the sentences that give its reasons.
 
 `supported` needs three things: the order beats chance, other seeds give the same order, and removing what it puts
 first agrees. The first is a permutation test at a level of 2 %, so an order that has nothing to do with the model

@@ -1,4 +1,4 @@
-"""Looking at one explained text: what if something is removed, which heads carry the answer, what if one is off?"""
+"""What if units of one explained text are removed, which heads carry the answer, and what if some heads are off?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A word that stands alone: is the same word predicted behind it? (P0 section 4.2)
+"""Repetition of a word that stands alone: is the same word predicted behind it? (P0 section 4.2)
 
     f(y_{t+1} = w | y_t = w)          only w is left, at its position t
     f(y_{t+1} = w | y_1, y_t = w)     one other word is left as well, at the first position

@@ -1,4 +1,4 @@
-"""Seeded models of every family that fit in a millisecond, with tokenizers of every kind.
+"""Tiny seeded models of every family, their configs, and tiny tokenizers of every kind.
 
 Their weights are random and larger than usual, so that attention is far from uniform and a wrong mask or
 position shows at once. Windows are four tokens wide for the same reason.

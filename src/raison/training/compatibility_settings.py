@@ -58,4 +58,6 @@ class CompatibilityTraining:
         """The peak rate."""
         if self.lr is not None:
             return self.lr
-        return RATE_OF_ALL if self.lora is None else RATE_OF_LORA
+        if self.lora is None:
+            return RATE_OF_ALL
+        return RATE_OF_LORA

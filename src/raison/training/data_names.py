@@ -28,7 +28,10 @@ def name_of_data(data: object) -> str:
 def name_of_one_data(data: object) -> str:
     name, params = parse_data_spec(str(data))
     inside = ", ".join(f"{key}={value}" for key, value in params.items())
-    return Path(name).name + (f"({inside})" if inside else "")
+    called = Path(name).name
+    if inside:
+        called += f"({inside})"
+    return called
 
 
 def split_joined_data(data: object) -> Sequence[object]:
@@ -42,11 +45,12 @@ def split_joined_data(data: object) -> Sequence[object]:
             parts.append("")
         else:
             parts[-1] += char
-    if not all(part.strip() for part in parts):
+    stripped = [part.strip() for part in parts]
+    if not all(stripped):
         raise InputError(
             f"{data!r} names nothing on one side of a +: write it like  wikitext2+imdb."
         )
-    return [part.strip() for part in parts]
+    return stripped
 
 
 def fingerprint_of_data_file(data: LabelledData) -> str:
@@ -54,7 +58,9 @@ def fingerprint_of_data_file(data: LabelledData) -> str:
     if not isinstance(data, (str, Path)):
         return ""
     place = Path(parse_data_spec(str(data))[0]).expanduser()
-    return sha256_of_file(place)[:16] if place.is_file() else ""
+    if not place.is_file():
+        return ""
+    return sha256_of_file(place)[:16]
 
 
 def name_of_labelled_data(data: LabelledData) -> str:

@@ -1,4 +1,4 @@
-"""Early stopping: the best epoch of the development part is kept on the disk, and is the model in the end."""
+"""Early stopping: the weights of the best epoch are kept in a file, and are the model's in the end."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class BestEpochKeeper:
     def path(self) -> Path:
         return self.folder / BEST
 
-    def looking(
+    def look_and_keep(
         self, model: torch.nn.Module, look: Callable[[], Measurements]
     ) -> Callable[[], Measurements]:
         """`look`, with the weights kept where it saw something better than before."""
 
-        def look_and_keep() -> Measurements:
+        def look_and_write() -> Measurements:
             seen = look()
             if seen[self.key] is not None and rank_of_epoch(seen, self.key) > (
                 self.value,
@@ -71,7 +71,7 @@ class BestEpochKeeper:
                 self.write(model)
             return seen
 
-        return look_and_keep
+        return look_and_write
 
     def write(self, model: torch.nn.Module) -> None:
         """Keep the weights of now; large ones that are not trained are left out."""
@@ -85,7 +85,7 @@ class BestEpochKeeper:
         with write_training_file(self.path) as half:
             torch.save(vars(StoredBestEpoch(self.value, self.loss, weights, self.settings)), half)
 
-    def enough(self, history: list[Measurements]) -> bool:
+    def should_stop(self, history: list[Measurements]) -> bool:
         """Whether the last epochs have all been worse than the best."""
         ranks = [
             rank_of_epoch(seen, self.key) for seen in history if seen[self.key] is not None

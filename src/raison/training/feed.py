@@ -1,4 +1,4 @@
-"""The rows of each batch of a training, so that a run that goes on needs no memory of what it has seen."""
+"""Batches of training rows, a function of seed and number: a run that goes on needs no memory of what it has seen."""
 
 from __future__ import annotations
 
@@ -28,21 +28,24 @@ class BatchFeed(Generic[R]):
     order: list[list[int]] = field(default_factory=list)
 
     def __call__(self, part: int) -> list[R]:
-        epoch, place = divmod(
-            part, len(self.rows) // self.size
-        )  # what does not fill a batch waits an epoch
+        batches = len(self.rows) // self.size  # what does not fill a batch waits an epoch
+        epoch, place = divmod(part, batches)
         if epoch != self.epoch:
-            self.epoch, self.order = epoch, self.groups(epoch)
+            self.epoch, self.order = epoch, self.batches_of_epoch(epoch)
         return [self.rows[number] for number in self.order[place]]
 
-    def groups(self, epoch: int) -> list[list[int]]:
+    def batches_of_epoch(self, epoch: int) -> list[list[int]]:
         """Batches of like length, in random composition and order."""
         random = seeded_generator(self.seed, epoch)
         shuffled = torch.randperm(len(self.rows), generator=random).tolist()
         by_length: list[int] = []
-        for start in range(0, len(shuffled), POOL * self.size):
-            pool = shuffled[start : start + POOL * self.size]
+        size_of_pool = POOL * self.size
+        for start in range(0, len(shuffled), size_of_pool):
+            pool = shuffled[start : start + size_of_pool]
             by_length += sorted(pool, key=lambda number: len(self.rows[number]))
         count = len(by_length) // self.size
-        places = torch.randperm(count, generator=random).tolist()
-        return [by_length[place * self.size : (place + 1) * self.size] for place in places]
+        batches = []
+        for place in torch.randperm(count, generator=random).tolist():
+            first = place * self.size
+            batches.append(by_length[first : first + self.size])
+        return batches

@@ -1,4 +1,4 @@
-"""The one training loop: what is trained, on what, by which loss; stopping, going on and repeating are done here.
+"""The one training loop: steps, checkpoints, stopping, going on, and how far it is as progress or log lines.
 
     parts = accumulate batches;  g = mean of their gradients;  clip(g);  AdamW with the rate peak · schedule(step)
 
@@ -61,7 +61,7 @@ class RunningTraining:
     optimizer: torch.optim.Optimizer
     feed: BatchOfPart
     loss: Loss
-    course: FitSettings
+    fit_settings: FitSettings
 
     @property
     def device(self) -> torch.device:
@@ -81,7 +81,7 @@ def fit(
     groups: Sequence[ParameterGroup],
     feed: BatchOfPart,
     loss: Loss,
-    course: FitSettings,
+    fit_settings: FitSettings,
     look: Look | None = None,
     enough: Callable[[list[Measurements]], bool] = lambda history: False,
 ) -> FitProgress:
@@ -91,29 +91,32 @@ def fit(
     `loss(model, batch, k)`. `look()` measures something every so many steps; the model is in evaluation mode then. The
     run ends early where `enough` says so of all that was seen.
     """
-    training = training_from_start(model, groups, feed, loss, course)
+    training = training_from_start(model, groups, feed, loss, fit_settings)
     frozen = training.frozen_weights()
-    done = restore_checkpoint(course, training.trained, training.optimizer, frozen=frozen)
+    done = restore_checkpoint(fit_settings, training.trained, training.optimizer, frozen=frozen)
     watch = TrainingWatch(training, done, frozen)
-    devices = [training.device] if training.device.type == "cuda" else []
+    devices = []
+    if training.device.type == "cuda":
+        devices.append(training.device)
     with stop_asked() as stop, torch.random.fork_rng(devices=devices):
-        if course.before and look is not None and not done.history and not done.step:
-            done.history.append({"step": 0, **look_at_model(model, look, course)})
+        nothing_done = not done.history and not done.step
+        if fit_settings.before and look is not None and nothing_done:
+            done.history.append({"step": 0, **look_at_model(model, look, fit_settings)})
             watch.say(done, done.history[-1])
-        while done.step < course.steps and not enough(done.history):
+        while done.step < fit_settings.steps and not enough(done.history):
             training_step(training, done)
             seen = None
-            if look is not None and course.looks_after(done.step):
-                seen = {"step": done.step, **look_at_model(model, look, course)}
+            if look is not None and fit_settings.looks_after(done.step):
+                seen = {"step": done.step, **look_at_model(model, look, fit_settings)}
                 done.history.append(seen)
-            last = done.step == course.steps or (seen is not None and enough(done.history))
+            last = done.step == fit_settings.steps or (seen is not None and enough(done.history))
             asked = stop()  # asked once: whoever is told so finds a checkpoint
             if last or asked or watch.due():
                 watch.save(done)
             watch.say(done, seen)
             if asked and not last:
                 raise TrainingStopped(
-                    f"Stopped after step {done.step} of {course.steps}: the same command goes on from there."
+                    f"Stopped after step {done.step} of {fit_settings.steps}: the same command goes on from there."
                 )
     done.seconds = watch.spent()
     model.eval()
@@ -125,7 +128,7 @@ def training_from_start(
     groups: Sequence[ParameterGroup],
     feed: BatchOfPart,
     loss: Loss,
-    course: FitSettings,
+    fit_settings: FitSettings,
 ) -> RunningTraining:
     """A training with its optimizer, in which nothing has moved yet."""
     optimizer_groups = []
@@ -139,35 +142,36 @@ def training_from_start(
     optimizer = torch.optim.AdamW(
         optimizer_groups,
         lr=0.0,
-        weight_decay=course.decay,
-        betas=course.betas,
+        weight_decay=fit_settings.decay,
+        betas=fit_settings.betas,
         # in one pass over the weights: else a large table of words costs more than a small LSTM's gradient
         fused=trained[0].device.type in ("cpu", "cuda"),
     )
-    return RunningTraining(model, trained, optimizer, feed, loss, course)
+    return RunningTraining(model, trained, optimizer, feed, loss, fit_settings)
 
 
 def training_step(training: RunningTraining, done: FitProgress) -> None:
     """One update of the weights."""
-    course = training.course
+    fit_settings = training.fit_settings
     training.model.train()
     total = 0.0
-    for part in range(done.step * course.accumulate, (done.step + 1) * course.accumulate):
-        seed_dropout(training.device, course.seed * PRIME + part)
+    first_part = done.step * fit_settings.accumulate
+    for part in range(first_part, first_part + fit_settings.accumulate):
+        seed_dropout(training.device, fit_settings.seed * PRIME + part)
         batch = training.feed(part)
-        with torch.autocast(training.device.type, torch.bfloat16, enabled=course.bfloat16):
+        with torch.autocast(training.device.type, torch.bfloat16, enabled=fit_settings.bfloat16):
             loss = training.loss(training.model, batch, part)
         value = float(loss.detach())
         if not math.isfinite(value):
             raise InputError(
                 f"The loss is {value} in step {done.step + 1}: train with a smaller learning rate, or without bfloat16."
             )
-        (loss / course.accumulate).backward()  # type: ignore[no-untyped-call]
-        total += value / course.accumulate
-    if course.clip:
-        torch.nn.utils.clip_grad_norm_(training.trained, course.clip)
+        (loss / fit_settings.accumulate).backward()  # type: ignore[no-untyped-call]
+        total += value / fit_settings.accumulate
+    if fit_settings.clip:
+        torch.nn.utils.clip_grad_norm_(training.trained, fit_settings.clip)
     for group in training.optimizer.param_groups:
-        group["lr"] = group["peak"] * course.rate(done.step)
+        group["lr"] = group["peak"] * fit_settings.rate(done.step)
     training.optimizer.step()
     training.optimizer.zero_grad()
     done.step += 1
@@ -183,10 +187,10 @@ def seed_dropout(device: torch.device, seed: int) -> None:
 
 
 @torch.inference_mode()
-def look_at_model(model: torch.nn.Module, look: Look, course: FitSettings) -> Measurements:
+def look_at_model(model: torch.nn.Module, look: Look, fit_settings: FitSettings) -> Measurements:
     """What `look` sees; whatever it draws is a function of the seed, and the progress it reports is nobody's news."""
     model.eval()
-    torch.manual_seed(course.seed)
+    torch.manual_seed(fit_settings.seed)
     with progress.silence():
         return dict(look())
 
@@ -195,16 +199,16 @@ class TrainingWatch:
     """Clocks of a run: when to save, what to say, how long it will take."""
 
     def __init__(self, training: RunningTraining, done: FitProgress, frozen: str):
-        self.training, self.course, self.frozen = training, training.course, frozen
+        self.training, self.fit_settings, self.frozen = training, training.fit_settings, frozen
         self.start = self.last_saved = time.monotonic()
         self.first_step = done.step
         self.cpu, self.seconds_before = time.process_time(), done.seconds
         if done.step:
-            progress.report(done.step, self.course.steps, f"going on after step {done.step}")
+            progress.report(done.step, self.fit_settings.steps, f"going on after step {done.step}")
 
     def due(self) -> bool:
         """Whether it is time for a checkpoint."""
-        return time.monotonic() - self.last_saved >= self.course.save_every
+        return time.monotonic() - self.last_saved >= self.fit_settings.save_every
 
     def spent(self) -> float:
         """CPU seconds of the run, in all sessions."""
@@ -213,7 +217,11 @@ class TrainingWatch:
     def save(self, done: FitProgress) -> None:
         done.seconds = self.spent()
         save_checkpoint(
-            self.course, done, self.training.trained, self.training.optimizer, frozen=self.frozen
+            self.fit_settings,
+            done,
+            self.training.trained,
+            self.training.optimizer,
+            frozen=self.frozen,
         )
         self.last_saved = time.monotonic()
 
@@ -221,21 +229,23 @@ class TrainingWatch:
         """Tell how far the run is; what was measured now stands behind a semicolon."""
         parts = []
         if done.losses:
-            recent = done.losses[max(self.first_step, done.step - RECENT) :]
-            parts.append(f"loss {sum(recent) / max(1, len(recent)):.3f}")
+            first = max(self.first_step, done.step - RECENT)
+            recent = done.losses[first:]
+            mean = sum(recent) / max(1, len(recent))
+            parts.append(f"loss {mean:.3f}")
         steps = done.step - self.first_step
         if steps > 0:
-            left = (time.monotonic() - self.start) / steps * (self.course.steps - done.step)
+            seconds_of_step = (time.monotonic() - self.start) / steps
+            left = seconds_of_step * (self.fit_settings.steps - done.step)
             parts.append(f"{format_duration(left)} left")
         what = ", ".join(parts)
-        numbers = (
-            []
-            if seen is None
-            else [format_measurement(name, seen[name]) for name in seen if name != "step"]
-        )
+        numbers = []
+        for name, value in (seen or {}).items():
+            if name != "step":
+                numbers.append(format_measurement(name, value))
         if numbers:
             what = f"{what}; {', '.join(numbers)}"
-        progress.report(done.step, self.course.steps, what)
+        progress.report(done.step, self.fit_settings.steps, what)
 
 
 def progress_log_lines(every: float = 15.0) -> Callable[[int, int, str], None]:
@@ -253,11 +263,15 @@ def progress_log_lines(every: float = 15.0) -> Callable[[int, int, str], None]:
 
 
 def format_duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"
 
 
 def format_measurement(name: str, value: object) -> str:
-    return f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+    if isinstance(value, float):
+        return f"{name} {value:.4g}"
+    return f"{name} {value}"
 
 
 @contextmanager

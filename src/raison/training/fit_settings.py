@@ -1,4 +1,4 @@
-"""How a model is trained, and what a training has done so far."""
+"""How a model is fitted (steps, rates, checkpoints), and what a run has done so far."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from raison.core.errors import InputError
-from raison.core.parameters import check_choice, check_integer
+from raison.core.parameters import check_choice, check_integer, check_not_negative
 
 __all__ = ["SEEDS", "FitProgress", "FitSettings", "Measurements", "ParameterGroup", "Settings"]
 
@@ -27,9 +26,8 @@ class FitSettings:
 
     out: Path  # folder of the checkpoint
     steps: int  # of the optimizer
-    settings: Settings = field(
-        default_factory=dict
-    )  # a checkpoint made under other settings is not continued
+    # a checkpoint made under other settings is not continued
+    settings: Settings = field(default_factory=dict)
     seed: int = 0
     accumulate: int = 1  # batches of one step
     schedule: str = "linear"  # linear: down to 0 at the end; constant
@@ -37,9 +35,8 @@ class FitSettings:
     clip: float = 1.0  # largest norm of the gradient; 0: as it is
     decay: float = 0.01  # weight decay of AdamW
     betas: tuple[float, float] = (0.9, 0.999)  # of AdamW
-    bfloat16: bool = (
-        False  # autocast: matrix products in bfloat16, weights and their updates in float32
-    )
+    # autocast: matrix products in bfloat16, weights and their updates in float32
+    bfloat16: bool = False
     every: int = 0  # look each so many steps; 0: at the end only
     before: bool = False  # look before the first step too
     save_every: float = 60.0  # seconds between two checkpoints
@@ -50,19 +47,16 @@ class FitSettings:
         check_integer("seed", self.seed, 0, SEEDS)
         check_integer("every", self.every, 0)
         check_choice("schedule", self.schedule, SCHEDULES)
-        positive = {
-            "warm": self.warm,
-            "clip": self.clip,
-            "decay": self.decay,
-            "save_every": self.save_every,
-        }
-        for name, value in positive.items():
-            if not value >= 0:
-                raise InputError(f"{name} is a number from 0 up, not {value}.")
+        check_not_negative("warm", self.warm)
+        check_not_negative("clip", self.clip)
+        check_not_negative("decay", self.decay)
+        check_not_negative("save_every", self.save_every)
 
     def rate(self, step: int) -> float:
         """The share of the peak rate that step `step` (from 0) has."""
-        rise = max(1, int(self.warm * self.steps)) if self.warm else 0
+        rise = 0
+        if self.warm:
+            rise = max(1, int(self.warm * self.steps))
         if step < rise:
             return (step + 1) / rise
         if self.schedule == "constant":

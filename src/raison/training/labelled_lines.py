@@ -1,4 +1,4 @@
-"""Texts with labels as a classifier is trained on them: token numbers, cut as evaluation cuts them."""
+"""Labelled lines: texts with labels as a classifier is trained on them, as padded token numbers and human marks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.models.axis import cut
 from raison.models.codec import Codec, Pieces
 
 Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
@@ -53,7 +52,8 @@ class LabelledLines:
         for name, lines in self.parts.items():
             digest.update(name.encode())
             for line in lines:
-                digest.update(np.array([*line.ids, *line.gold], np.int64).tobytes())
+                tokens = np.array([*line.ids, *line.gold], np.int64)
+                digest.update(tokens.tobytes())
                 digest.update(f"{line.label}|".encode())
         return digest.hexdigest()[:16]
 
@@ -78,12 +78,20 @@ def read_labelled_lines(
         for example in part:
             pieces = codec(example.text, example.pair)
             if len(pieces.ids) > longest:
-                counts[f"{name}, cut"] = counts.get(f"{name}, cut", 0) + 1
-                pieces = cut(pieces, len(pieces.ids) - longest, False)
+                cut_texts = f"{name}, cut"
+                counts[cut_texts] = counts.get(cut_texts, 0) + 1
+                pieces = pieces.without_surplus(len(pieces.ids) - longest)
+            if numbers:
+                label: float = numbers[str(example.label)]
+            else:
+                label = regression_label(example)
+            types: tuple[int, ...] = ()
+            if pieces.types is not None:
+                types = tuple(pieces.types.tolist())
             line = LabelledLine(
                 ids=tuple(read(pieces).tolist()),
-                label=numbers[str(example.label)] if numbers else regression_label(example),
-                types=() if pieces.types is None else tuple(pieces.types.tolist()),
+                label=label,
+                types=types,
                 gold=human_marked_tokens(pieces, example),
             )
             lines[name].append(line)
@@ -113,7 +121,8 @@ def human_marked_tokens(pieces: Pieces, example: Example) -> tuple[bool, ...]:
         segment = int(span.segment in ("second", "context"))
         overlaps = (pieces.start < span.end) & (span.start < pieces.end)
         gold |= overlaps & (pieces.segment == segment)
-    return tuple((gold & ~pieces.special.astype(bool)).tolist())
+    gold &= ~pieces.special.astype(bool)
+    return tuple(gold.tolist())
 
 
 def padded_lines(

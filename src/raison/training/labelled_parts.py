@@ -1,4 +1,4 @@
-"""The parts of a data set that a classifier is trained and measured on, which share no text."""
+"""The train, dev and test examples of a labelled data set, which share no text, and their labels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def examples_by_part(
     if "dev" not in parts:
         hold_out_development_part(parts, held, seed, keep_classes=not regression)
 
-    others = [example for name in ("dev", "test") for example in parts.get(name, [])]
+    others = [*parts["dev"], *parts.get("test", [])]
     copies = set(overlap(parts["train"], others))
     left_out["train, left out: in dev or test as well"] = len(copies)
     parts["train"] = examples_without(parts["train"], copies)
@@ -59,16 +59,21 @@ def parts_of_named_data(
 ) -> Parts:
     """The parts of a data set that has some; all of a file is to train on. Broken records are counted."""
     name, _ = parse_data_spec(data)
-    splits = datasets[name].splits if name in datasets else ()
+    splits: Sequence[str] = ()
+    if name in datasets:
+        splits = datasets[name].splits
     if splits and "train" not in splits:
         raise InputError(
             f"{name!r} has no part to train on, only {', '.join(splits)}: name another data set."
         )
-    wanted: dict[str, str | None] = {"train": "train" if splits else None}
-    for part, known in (("dev", DEVELOPMENT), ("test", ("test",))):
-        split = next((split for split in known if split in splits), None)
-        if split is not None:
-            wanted[part] = split
+    wanted: dict[str, str | None] = {"train": None}  # all of a file
+    if splits:
+        wanted["train"] = "train"
+    for name_of_dev in DEVELOPMENT:
+        if name_of_dev in splits:
+            wanted.setdefault("dev", name_of_dev)
+    if "test" in splits:
+        wanted["test"] = "test"
 
     parts = {}
     for part, split in wanted.items():
@@ -83,7 +88,8 @@ def hold_out_development_part(parts: Parts, share: float, seed: int, *, keep_cla
     """Move a share of the training part to a development part; drawn by the seed."""
     train = parts["train"]
     order = np.random.default_rng([seed, len(train)]).permutation(len(train))
-    held = {int(number) for number in order[: max(1, round(share * len(order)))]}
+    count = max(1, round(share * len(order)))
+    held = set(order[:count].tolist())
     if keep_classes:  # a class that only these have is not learned: one of each stays
         held -= only_texts_of_their_class(train, held)
     if not held:

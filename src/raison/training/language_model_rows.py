@@ -1,4 +1,4 @@
-"""What a model that writes is trained on: texts as blocks of tokens, some of which are held out."""
+"""What a language model is trained on: texts as blocks of tokens, some of which are held out."""
 
 from __future__ import annotations
 
@@ -59,9 +59,8 @@ class TrainingMaterial:
         digest = hashlib.sha256()
         for part in (self.train, self.held):
             for row in part:
-                digest.update(
-                    np.array([len(row.source), *row.source, *row.target], dtype=np.int64).tobytes()
-                )
+                tokens = np.array([len(row.source), *row.source, *row.target], dtype=np.int64)
+                digest.update(tokens.tobytes())
             digest.update(b"|")
         return digest.hexdigest()[:16]
 
@@ -181,8 +180,9 @@ def text_blocks(
     room = length - len(lead)
     count = len(stream) // room
     rows = []
-    for number in range(count):
-        rows.append(TrainingRow((*lead, *stream[number * room : (number + 1) * room].tolist())))
+    for start in range(0, count * room, room):
+        block = stream[start : start + room].tolist()
+        rows.append(TrainingRow((*lead, *block)))
     split = split_held_out(rows, held, key=lambda row: row.target)
     counts = {
         "tokens read": len(stream),
@@ -207,7 +207,9 @@ def tokens_of_texts(
     pieces = [np.zeros(0, np.int64)]
     count = 0
     for example in examples:
-        text = example.text if example.text.endswith("\n") else f"{example.text}\n"
+        text = example.text
+        if not text.endswith("\n"):
+            text += "\n"
         ids = model.codec(text, special=False).ids
         pieces.append(ids)
         count += len(ids)
@@ -253,8 +255,10 @@ def check_vocabulary(model: InspectableModel, ids: np.ndarray) -> None:
         return
     share = float((ids == unknown).mean())
     if share > STRANGE:
-        more = ", or train on its own translations with own_targets=True (--own-targets)"
+        more = ""
+        if model.task == "seq2seq":
+            more = ", or train on its own translations with own_targets=True (--own-targets)"
         raise InputError(
             f"{share:.0%} of the text is unknown to the tokenizer of {model.name}: give text in the language that it "
-            f"writes{more if model.task == 'seq2seq' else ''}."
+            f"writes{more}."
         )

@@ -1,4 +1,4 @@
-"""A LoRA adapter on every linear layer of a model's blocks, and the folder in peft's format that it becomes."""
+"""LoRA for training: an adapter on every linear layer of a model's blocks, and the files in peft's format."""
 
 from __future__ import annotations
 
@@ -73,8 +73,11 @@ def write_lora_adapter(
     state = dict(peft.get_peft_model_state_dict(model))
     for part in whole:
         inner = model.get_base_model().get_submodule(part).state_dict()
-        state |= {f"base_model.model.{part}.{key}": tensor for key, tensor in inner.items()}
-    tensors = {key: tensor.to(dtype).cpu().contiguous() for key, tensor in sorted(state.items())}
+        for key, tensor in inner.items():
+            state[f"base_model.model.{part}.{key}"] = tensor
+    tensors = {}
+    for key, tensor in sorted(state.items()):
+        tensors[key] = tensor.to(dtype).cpu().contiguous()
     with write_training_file(out / "adapter_model.safetensors") as place:
         place.write_bytes(save(tensors, metadata={"format": "pt"}))
     config = dict(sorted(model.peft_config["default"].to_dict().items()))
@@ -89,4 +92,6 @@ def write_lora_adapter(
 
 def plain_lora_value(value: object) -> object:
     """What JSON has no word for, in a fixed order."""
-    return sorted(value) if isinstance(value, set) else str(value)
+    if isinstance(value, set):
+        return sorted(value)
+    return str(value)

@@ -1,4 +1,4 @@
-"""The same training with several seeds: a folder for each, and mean and deviation over them."""
+"""The same training with several seeds: a folder for each run, and mean and deviation over the runs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def summary_of_runs(reports: list[Report]) -> Report:
     }
     for part in ("dev", "test"):
         if first.get(part):
-            summary[part] = mean_and_deviation_of_runs([report[part] for report in reports])
+            numbers = [report[part] for report in reports]
+            summary[part] = mean_and_deviation_of_runs(numbers)
     if any(report.get("troubles") for report in reports):
         summary["troubles"] = troubles_of_runs(reports)
     return summary
@@ -93,8 +94,8 @@ def mean_and_deviation_of_runs(measured: list[dict[str, float]]) -> dict[str, di
     """Mean and deviation of each number that all runs have."""
     found = {}
     for key in measured[0]:
-        if all(key in numbers for numbers in measured):
-            values = [numbers[key] for numbers in measured]
+        values = [numbers[key] for numbers in measured if key in numbers]
+        if len(values) == len(measured):
             found[key] = {
                 "mean": float(np.mean(values)),
                 "deviation": float(np.std(values, ddof=1)),

@@ -1,10 +1,10 @@
-"""What training for partial contexts learns and measures: the loss under word dropout, and perplexity on subsets."""
+"""The loss under word dropout that training for partial contexts learns by, and the perplexity on random subsets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -22,6 +22,7 @@ __all__ = ["PartialContextLoss", "TokenSubsets", "draw_token_subsets", "subset_p
 
 IGNORED = -100
 
+Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
 Inputs: TypeAlias = dict[str, torch.Tensor]  # arguments of a model of transformers, by name
 
 
@@ -29,7 +30,7 @@ Inputs: TypeAlias = dict[str, torch.Tensor]  # arguments of a model of transform
 class PartialContextLoss:
     """How rows become a loss and perplexities, under any keeps."""
 
-    learner: Any  # what runs: a model of transformers, plain or wrapped by peft
+    learner: Transformer  # what runs: a model of transformers, plain or wrapped by peft
     model: TransformersWriter  # as raison has loaded it: its tokens
     rule: KeepRule
     training: CompatibilityTraining
@@ -47,10 +48,9 @@ class PartialContextLoss:
         task = self.model.definition
         if not isinstance(task, Seq2SeqTask):
             ids = torch.tensor([row.target for row in rows], device=device)
+            read, labels = ids[:, :-1], ids[:, 1:]
             # all-ones on purpose: without a mask transformers may look for packed sequences
-            return {"input_ids": ids[:, :-1], "attention_mask": torch.ones_like(ids[:, :-1])}, ids[
-                :, 1:
-            ]
+            return {"input_ids": read, "attention_mask": torch.ones_like(read)}, labels
 
         pad = self.model.codec.pad_id
         unscored = [IGNORED] * (len(task.prefix_ids) - 1)
@@ -61,14 +61,14 @@ class PartialContextLoss:
             answers.append((*unscored, *row.target))
         source, source_real = pad_token_rows(sources, pad)
         target, target_real = pad_token_rows(targets, pad)
-        labels, _ = pad_token_rows(answers, IGNORED)
+        answer, _ = pad_token_rows(answers, IGNORED)
         inputs = {
             "input_ids": source.to(device),
             "attention_mask": source_real.long().to(device),
             "decoder_input_ids": target.to(device),
             "decoder_attention_mask": target_real.long().to(device),
         }
-        return inputs, labels.to(device)
+        return inputs, answer.to(device)
 
     def sides(self, inputs: Inputs) -> list[DropoutSide]:
         """The sequences of a batch, target first."""
@@ -77,9 +77,11 @@ class PartialContextLoss:
             fixed = torch.arange(real.shape[1], device=real.device) < self.lead
             return [DropoutSide(real, self.heads["self"], fixed)]
         source_heads = max(self.heads["encoder"], self.heads["cross"])
+        target_real = inputs["decoder_attention_mask"].bool()
+        source_real = inputs["attention_mask"].bool()
         return [
-            DropoutSide(inputs["decoder_attention_mask"].bool(), self.heads["decoder"]),
-            DropoutSide(inputs["attention_mask"].bool(), source_heads),
+            DropoutSide(target_real, self.heads["decoder"]),
+            DropoutSide(source_real, source_heads),
         ]
 
     def surprise(self, inputs: Inputs, labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
@@ -104,7 +106,9 @@ class PartialContextLoss:
             step=part,
             coins=self.training.coins,
         )
-        return self.surprise(inputs, labels, keeps).sum() / (labels != IGNORED).sum()
+        total = self.surprise(inputs, labels, keeps).sum()
+        scored = labels != IGNORED
+        return total / scored.sum()
 
     def measure(self, rows: Sequence[TrainingRow]) -> dict[str, float]:
         """Perplexities of held-out rows."""
@@ -140,16 +144,15 @@ def subset_perplexities(
         group = sorted(rows[start : start + batch], key=len)
         inputs, labels = contexts.inputs(group)
         scored = labels != IGNORED
-        full += float(contexts.surprise(inputs, labels, None).cpu().double().sum())
+        surprise = contexts.surprise(inputs, labels, None).cpu().double()
+        full += float(surprise.sum())
         full_count += int(scored.sum())
         for draw in range(draws):
-            subsets = draw_token_subsets(
-                contexts.sides(inputs), subset - 1, seeded_generator(seed, start, draw)
-            )
+            random = seeded_generator(seed, start, draw)
+            subsets = draw_token_subsets(contexts.sides(inputs), subset - 1, random)
             counted = subsets.rows_behind.to(labels.device) & scored
-            partial += float(
-                contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double().sum()
-            )
+            surprise = contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double()
+            partial += float(surprise.sum())
             partial_count += int(counted.sum())
     return {
         "perplexity": math.exp(full / max(1, full_count)),
@@ -180,24 +183,29 @@ def draw_token_subsets(
     fixed = torch.zeros_like(real)
     if target.fixed is not None:
         fixed = target.fixed.cpu().expand_as(real)
-    free = real & ~fixed & (place < real.sum(1, keepdim=True) - 1)
+    last_row = real.sum(1, keepdim=True) - 1
+    free = real & ~fixed & (place < last_row)
     if len(sides) > 1:
-        free = torch.cat([free, sides[1].real.bool().cpu()], dim=1)
+        source_real = sides[1].real.bool().cpu()
+        free = torch.cat([free, source_real], dim=1)
 
-    noise = torch.rand(free.shape, generator=random, dtype=torch.float64).masked_fill(~free, 2.0)
-    chosen = (noise.argsort(1).argsort(1) < size) & free
+    noise = torch.rand(free.shape, generator=random, dtype=torch.float64)
+    noise = noise.masked_fill(~free, 2.0)  # behind all that may be drawn
+    rank = noise.argsort(1).argsort(1)
+    chosen = (rank < size) & free
     of_target, of_source = chosen[:, :width], chosen[:, width:]
     last = torch.where(of_target, place, -1).amax(1, keepdim=True)
-    keeps = Keeps(
-        target=for_all_heads(of_target | (fixed & real), target),
-        source=for_all_heads(of_source, sides[1]) if len(sides) > 1 else None,
-    )
-    return TokenSubsets(keeps, (place > last) & real & ~fixed)
+    keeps = Keeps(target=keep_for_all_heads(of_target | (fixed & real), target))
+    if len(sides) > 1:
+        keeps = replace(keeps, source=keep_for_all_heads(of_source, sides[1]))
+    rows_behind = (place > last) & real & ~fixed
+    return TokenSubsets(keeps, rows_behind)
 
 
-def for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
+def keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
-    return keep[:, None].expand(-1, side.heads, -1).to(side.real.device)
+    expanded = keep[:, None].expand(-1, side.heads, -1)
+    return expanded.to(side.real.device)
 
 
 def pad_token_rows(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:

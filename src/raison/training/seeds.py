@@ -1,4 +1,4 @@
-"""Randomness that is a function of numbers: a run that goes on needs no memory of what it has drawn."""
+"""Seeded random generators that are a function of numbers: a run that goes on needs no memory of what it has drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fine-tuning for partial contexts: a model that is asked about subsets should have seen some (P0 section 4).
+"""Fine-tuning a writing model for compatibility with partial contexts, and its report (P0 section 4).
 
     loss = − mean_i log p(y_{i+1} | y_{K<i ∪ {i}})     K drawn by a keep rule with probability `mix`, else everything
 
@@ -21,13 +21,13 @@ import torch
 from torch import nn
 
 from raison.core.errors import InputError
-from raison.models.attention.view import clone
+from raison.models.attention.view import clone_of
 from raison.models.load import load, model_on_device
 from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.data_names import name_of_data, split_joined_data
 from raison.training.feed import BatchFeed
 from raison.training.fit import fit
-from raison.training.fit_settings import FitSettings
+from raison.training.fit_settings import FitSettings, Measurements, Settings
 from raison.training.language_model_rows import (
     TrainingMaterial,
     TrainingRow,
@@ -104,45 +104,29 @@ def train_compatibility(
     material = compatibility_material(opened, texts, training, folder)
     learner = trainable_copy(opened, training)
     rule = keep_rule_of(training.keep)
-    contexts = PartialContextLoss(
-        learner, opened, rule, training, heads_within_reach(learner, opened.name), material.lead
-    )
-    course = FitSettings(
-        out=folder,
-        steps=training.steps,
-        settings={
-            **asdict(training),
-            "keep": str(rule.spec()),
-            "model": opened.name,
-            "data": material.content(),
-        },
-        seed=training.seed,
-        accumulate=training.accumulate,
-        schedule=training.schedule,
-        warm=training.warm,
-        bfloat16=training.bfloat16,
-        every=max(1, training.steps // 4) if every is None else every,
-        before=True,
-        save_every=save_every,
+    heads = heads_within_reach(learner, opened.name)
+    contexts = PartialContextLoss(learner, opened, rule, training, heads, material.lead)
+    identity = {
+        **asdict(training),
+        "keep": str(rule.spec()),
+        "model": opened.name,
+        "data": material.content(),
+    }
+    fit_settings = compatibility_fit_settings(
+        training, folder, identity, every=every, save_every=save_every
     )
     trained = [parameter for parameter in learner.parameters() if parameter.requires_grad]
     groups = [{"params": trained, "peak": training.rate}]
     feed = BatchFeed(material.train, training.batch, training.seed)
+
+    def look() -> Measurements:
+        return contexts.measure(material.held[:LOOKED])
+
     with word_dropout_attention(learner):
-        done = fit(
-            learner,
-            groups,
-            feed,
-            contexts.loss,
-            course,
-            lambda: contexts.measure(material.held[:LOOKED]),
-        )
+        done = fit(learner, groups, feed, contexts.loss, fit_settings, look)
         if half and training.lora:
             round_to_half(trained)  # what is measured is what is written
         after = contexts.measure(material.held[:TESTED])
-    plain = model_in_float32(clone(opened.hf))
-    with word_dropout_attention(plain):
-        before = replace(contexts, learner=plain).measure(material.held[:TESTED])
     report = {
         "what": "compatibility",
         "model": opened.name,
@@ -152,25 +136,54 @@ def train_compatibility(
         **asdict(training),
         "keep": str(rule.spec()),
         "lr": training.rate,
-        "counts": {
-            **material.counts,
-            "parameters trained": sum(parameter.numel() for parameter in trained),
-        },
+        "counts": {**material.counts, "parameters trained": count_parameters(trained)},
         "tokens trained on": count_trained_tokens(feed, training),
-        "before": before,
+        "before": measure_untrained(opened, contexts, material.held[:TESTED]),
         "after": after,
         "history": done.history,
         "losses": [round(loss, 5) for loss in done.losses],
         "CPU minutes": round(done.seconds / 60, 1),
-        "versions": package_versions(
-            ("torch", "transformers", *(("peft",) if training.lora else ()))
-        ),
+        "versions": package_versions(training),
         "command": command,
     }
-    write_compatibility_model(
-        learner, opened, folder, report, half=half, base=base or name_for_adapter(model, opened)
-    )
+    base = base or name_for_adapter(model, opened)
+    write_compatibility_model(learner, opened, folder, report, half=half, base=base)
     return report
+
+
+def compatibility_fit_settings(
+    training: CompatibilityTraining,
+    folder: Path,
+    identity: Settings,
+    *,
+    every: int | None,
+    save_every: float,
+) -> FitSettings:
+    """How the loop trains; a checkpoint of another `identity` is not continued."""
+    if every is None:
+        every = max(1, training.steps // 4)
+    return FitSettings(
+        out=folder,
+        steps=training.steps,
+        settings=identity,
+        seed=training.seed,
+        accumulate=training.accumulate,
+        schedule=training.schedule,
+        warm=training.warm,
+        bfloat16=training.bfloat16,
+        every=every,
+        before=True,
+        save_every=save_every,
+    )
+
+
+def measure_untrained(
+    opened: TransformersWriter, contexts: PartialContextLoss, rows: Sequence[TrainingRow]
+) -> Measurements:
+    """The perplexities of the model as it came."""
+    untrained = model_in_float32(clone_of(opened.hf))
+    with word_dropout_attention(untrained):
+        return replace(contexts, learner=untrained).measure(rows)
 
 
 # -- what is trained, on what ---------------------------------------------------------------------------------
@@ -261,7 +274,10 @@ def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) 
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if training.lora:
         return wrap_with_lora(
-            model_in_float32(clone(opened.hf)), training.lora, seed=training.seed, name=opened.name
+            model_in_float32(clone_of(opened.hf)),
+            training.lora,
+            seed=training.seed,
+            name=opened.name,
         )
     copied = model_in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
@@ -273,8 +289,10 @@ def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) 
 
 def model_in_float32(model: Transformer) -> Transformer:
     """The model in float32 where it was less: small updates would be lost."""
-    is_half = next(model.parameters()).dtype in (torch.float16, torch.bfloat16)
-    return model.float() if is_half else model
+    dtype = next(model.parameters()).dtype
+    if dtype in (torch.float16, torch.bfloat16):
+        return model.float()
+    return model
 
 
 @torch.no_grad()
@@ -303,15 +321,23 @@ def count_trained_tokens(feed: BatchFeed[TrainingRow], training: CompatibilityTr
     return count
 
 
-def package_versions(names: Sequence[str]) -> dict[str, str]:
-    """The versions of packages."""
-    found = {}
+def count_parameters(parameters: Sequence[nn.Parameter]) -> int:
+    """Numbers in these parameters."""
+    return sum(parameter.numel() for parameter in parameters)
+
+
+def package_versions(training: CompatibilityTraining) -> dict[str, str]:
+    """The versions of the packages that a training rests on."""
+    names = ["torch", "transformers"]
+    if training.lora:
+        names.append("peft")
+    versions = {}
     for name in names:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            versions[name] = "unknown"
+    return versions
 
 
 def write_compatibility_model(

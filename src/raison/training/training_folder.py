@@ -1,4 +1,4 @@
-"""The files of a training: a checkpoint that it goes on from, and a folder that holds nothing else."""
+"""The folder of a training: its checkpoint is saved and restored, its files are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def prepare_training_folder(folder: Path, report: str, early: Sequence[str] = ()
 
 
 def save_checkpoint(
-    course: FitSettings,
+    fit_settings: FitSettings,
     done: FitProgress,
     trained: Sequence[torch.nn.Parameter],
     optimizer: torch.optim.Optimizer,
@@ -123,7 +123,7 @@ def save_checkpoint(
 ) -> None:
     """Write all that a run needs to go on; `frozen` is the fingerprint of the weights that are not trained."""
     state = {
-        "settings": course.settings,
+        "settings": fit_settings.settings,
         "done": vars(done),
         "trained": [parameter.detach().cpu() for parameter in trained],
         "frozen": frozen,
@@ -131,7 +131,7 @@ def save_checkpoint(
             optimizer.state_dict()
         ),  # so that a run can go on on another device
     }
-    path = course.out / CHECKPOINT
+    path = fit_settings.out / CHECKPOINT
     advice = "there is no checkpoint yet: make room first"
     if path.exists():
         advice = "the last checkpoint is kept: make room, and the same command goes on from it"
@@ -140,14 +140,14 @@ def save_checkpoint(
 
 
 def restore_checkpoint(
-    course: FitSettings,
+    fit_settings: FitSettings,
     trained: Sequence[torch.nn.Parameter],
     optimizer: torch.optim.Optimizer,
     *,
     frozen: str,
 ) -> FitProgress:
     """What the checkpoint says was done, with weights and optimizer set to it; nothing if there is none."""
-    path = course.out / CHECKPOINT
+    path = fit_settings.out / CHECKPOINT
     if not path.exists():
         return FitProgress()
     try:
@@ -158,7 +158,7 @@ def restore_checkpoint(
         raise InputError(
             f"{path} can't be read ({first_line_of(error)}): delete it to start anew."
         ) from error
-    other = differing_setting(course.settings, settings)
+    other = differing_setting(fit_settings.settings, settings)
     if other is not None:
         raise InputError(
             f"{path} was made with another {other}: delete it, or give its settings to go on with it."

@@ -1,4 +1,4 @@
-"""What an encoder-decoder is trained on: sources with their targets, given or written by the model itself."""
+"""Translation rows that an encoder-decoder is trained on, with targets given or written by the model itself."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def translation_material(
         if source is not None:
             sources.append(source)
             asked.append(example)
-    targets = own_targets(model, sources, out) if own else given_targets(model, sources, asked)
+    if own:
+        targets = own_targets(model, sources, out)
+    else:
+        targets = given_targets(model, sources, asked)
     rows = []
     for source, target in zip(sources, targets, strict=True):
         if len(target) <= length:
-            rows.append(
-                TrainingRow(
-                    target=tuple(target), source=tuple(source.ids[source.segment == 0].tolist())
-                )
-            )
+            source_ids = source.ids[source.segment == 0]
+            rows.append(TrainingRow(target=tuple(target), source=tuple(source_ids.tolist())))
     split = split_held_out(rows, held, key=lambda row: row.source)
     counts = {
         "pairs read": len(examples),
@@ -79,15 +79,20 @@ def source_encoding(model: TransformersWriter, example: Example, length: int) ->
         (encoding,) = model.encode([Example(example.text, id=example.id)])
     except TooLong:
         return None
-    return None if (encoding.segment == 0).sum() > length else encoding
+    of_source = encoding.segment == 0
+    if of_source.sum() > length:
+        return None
+    return encoding
 
 
 def end_token(model: TransformersWriter) -> int:
     """The token that ends what the model writes."""
     for config in (model.hf.generation_config, model.hf.config):
         token = getattr(config, "eos_token_id", None)
+        if isinstance(token, (list, tuple)):
+            token = token[0]
         if token is not None:
-            return int(token[0] if isinstance(token, (list, tuple)) else token)
+            return int(token)
     raise InputError(
         f"{model.name} does not say which token ends a text: set eos_token_id in its config."
     )
@@ -98,12 +103,14 @@ def given_targets(
 ) -> list[list[int]]:
     """Tokens of the targets that the examples bring along."""
     check_target_side(model)
-    end = end_token(model) if sources else 0
+    if not sources:
+        return []
+    end = end_token(model)
     targets = []
     for encoding, example in zip(sources, examples, strict=True):
-        targets.append([*model.pieces_of(encoding, 0, translation_of(example)), end])
-    if targets:
-        check_vocabulary(model, np.concatenate([np.array(ids) for ids in targets]))
+        pieces = model.pieces_of(encoding, 0, translation_of(example))
+        targets.append([*pieces, end])
+    check_vocabulary(model, np.concatenate(targets))
     return targets
 
 
@@ -135,9 +142,8 @@ def own_targets(
     model: TransformersWriter, sources: Sequence[Encoding], out: Path
 ) -> list[list[int]]:
     """What the model itself writes for each source; kept beside the checkpoint, since it takes long."""
-    fingerprint = hashlib.sha256(
-        json.dumps([source.ids.tolist() for source in sources]).encode()
-    ).hexdigest()
+    source_ids = [source.ids.tolist() for source in sources]
+    fingerprint = hashlib.sha256(json.dumps(source_ids).encode()).hexdigest()
     path = out / OWN
     kept = stored_own_targets(path, model.name, fingerprint)
     if kept is not None:
@@ -147,9 +153,9 @@ def own_targets(
     targets = []
     for number, source in enumerate(sources, 1):
         ids = model.write(source, longest)
-        targets.append(
-            ids if len(ids) >= longest else [*ids, end]
-        )  # one that was cut off has no end
+        if len(ids) < longest:  # one that was cut off has no end
+            ids = [*ids, end]
+        targets.append(ids)
         progress.report(number, len(sources), "own translations")
     content = {"model": model.name, "sources": fingerprint, "targets": targets}
     with write_training_file(path) as half:

@@ -1,4 +1,4 @@
-"""Word dropout: which tokens a training pass may see, drawn anew for each batch (P0 section 4).
+"""Word dropout: keep rules draw which tokens a training pass may see, anew for each batch (P0 section 4).
 
 A keep rule draws a set K of tokens, and attention i → j is allowed where
 
@@ -84,18 +84,9 @@ class UniformLength(KeepRule):
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1)  # [b]
-        count = (
-            (torch.rand(len(free), generator=random, dtype=torch.float64) * (size + 1))
-            .long()
-            .clamp(max=size)
-        )
-        noise = torch.rand(
-            len(free),
-            count_of_sets(self.heads, heads),
-            free.shape[1],
-            generator=random,
-            dtype=torch.float64,
-        )
+        share = torch.rand(len(free), generator=random, dtype=torch.float64)
+        count = (share * (size + 1)).long().clamp(max=size)
+        noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
         noise = noise.masked_fill(~free[:, None], 2.0)  # behind all that may be chosen
         rank = noise.argsort(-1).argsort(-1)
         return (rank < count[:, None, None]).expand(-1, heads, -1)
@@ -115,10 +106,11 @@ class InverseLength(KeepRule):
         check_choice("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
-        share = 1.0 / free.sum(1).clamp(min=1).double()
-        return toss_coins(
-            share[:, None, None], free, count_of_sets(self.heads, heads), random
-        ).expand(-1, heads, -1)
+        size = free.sum(1).clamp(min=1)
+        share = 1.0 / size.double()
+        noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
+        keep = noise < share[:, None, None]
+        return keep.expand(-1, heads, -1)
 
 
 @keep_rule("bernoulli")
@@ -134,10 +126,9 @@ class Bernoulli(KeepRule):
         check_choice("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
-        share = torch.full((len(free), 1, 1), self.p, dtype=torch.float64)
-        return toss_coins(share, free, count_of_sets(self.heads, heads), random).expand(
-            -1, heads, -1
-        )
+        noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
+        keep = noise < self.p
+        return keep.expand(-1, heads, -1)
 
 
 @keep_rule("none")
@@ -156,11 +147,9 @@ def count_of_sets(which: str, heads: int) -> int:
     return heads if which == "each" else 1
 
 
-def toss_coins(
-    share: torch.Tensor, free: torch.Tensor, sets: int, random: torch.Generator
-) -> torch.Tensor:
-    """[b sets t] one coin for each token."""
-    return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64) < share
+def noise_for_sets(free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
+    """[b sets t] one number between 0 and 1 for each token of each set."""
+    return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64)
 
 
 def keep_rule_of(spec: str | Spec | KeepRule) -> KeepRule:
@@ -171,14 +160,15 @@ def keep_rule_of(spec: str | Spec | KeepRule) -> KeepRule:
         raise InputError(
             f"A {type(spec).__name__} is not a keep rule: name one of {', '.join(keep_rules)}."
         )
-    parsed = Spec.parse(spec) if isinstance(spec, str) else spec
-    if parsed.name not in keep_rules:
-        near = suggest_name(parsed.name, list(keep_rules))
+    if isinstance(spec, str):
+        spec = Spec.parse(spec)
+    if spec.name not in keep_rules:
+        near = suggest_name(spec.name, list(keep_rules))
         raise UnknownName(
-            f"There is no keep rule {parsed.name!r}.{near} Use one of {', '.join(keep_rules)}."
+            f"There is no keep rule {spec.name!r}.{near} Use one of {', '.join(keep_rules)}."
         )
-    keep_rule: KeepRule = keep_rules.build(parsed)
-    return keep_rule
+    built: KeepRule = keep_rules.build(spec)
+    return built
 
 
 @dataclass(frozen=True)
@@ -186,13 +176,14 @@ class Keeps:
     """What one forward pass may see; None: everything."""
 
     target: torch.Tensor | None = None  # [b h t] of a decoder, whose self-attention it rules
-    source: torch.Tensor | None = (
-        None  # [b h t] of an encoder: its self-attention and the cross-attention
-    )
+    # [b h t] of an encoder: its self-attention and the cross-attention
+    source: torch.Tensor | None = None
 
     def of(self, kind: str) -> torch.Tensor | None:
         """The keep of the keys that an attention of this kind looks at."""
-        return self.source if kind in ("encoder", "cross") else self.target
+        if kind in ("encoder", "cross"):
+            return self.source
+        return self.target
 
 
 @dataclass(frozen=True)
@@ -234,12 +225,13 @@ def draw_keeps(
         tosses[1] = tosses[0]
     if not keep_rule.drops:
         return None
-    sets = [side.keep(keep_rule, random) for side in sides]  # drawn always: coins change no set
-    keeps = [
-        keep if toss_coins else None
-        for keep, toss_coins in zip(sets, tosses.tolist(), strict=False)
-    ]
-    return Keeps(*keeps) if any(keep is not None for keep in keeps) else None
+    keeps: list[torch.Tensor | None] = []
+    for side, drops in zip(sides, tosses.tolist(), strict=False):
+        keep = side.keep(keep_rule, random)  # drawn always: coins change no set
+        keeps.append(keep if drops else None)
+    if all(keep is None for keep in keeps):
+        return None
+    return Keeps(*keeps)
 
 
 def allowed_attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
@@ -253,4 +245,7 @@ def allowed_attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.T
         )
     same = torch.eye(size, dtype=torch.bool, device=keep.device)
     allowed = keep[:, :, None, :] | same
-    return allowed if kind == "encoder" else allowed & torch.ones_like(same).tril()
+    if kind == "encoder":
+        return allowed
+    not_after = torch.ones_like(same).tril()
+    return allowed & not_after

@@ -1,4 +1,4 @@
-"""How word dropout gets into any transformers model: through its attention interface, without a fork.
+"""The attention through which word dropout gets into any transformers model, and which heads it reaches.
 
 While `word_dropout_attention(model)` is open, the model's configs name an attention of ours. It calls the family's own
 eager function with one more mask joined to its own; what is kept travels in a context variable. So soft caps, windows,
@@ -20,10 +20,11 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import nn
+from transformers import PretrainedConfig
 
 from raison.core.errors import Unsupported
-from raison.models.attention.registration import eager_of, register_attention
 from raison.models.attention.view import attention_kind
+from raison.models.attention.view_hooks import eager_of, register_attention
 from raison.training.word_dropout import Keeps, allowed_attention_pairs
 
 __all__ = ["AttentionReach", "heads_within_reach", "keeping_only", "word_dropout_attention"]
@@ -62,10 +63,12 @@ def attention_with_keeps(
     """The family's own eager attention, with the keeps of the running pass joined to its mask."""
     eager = eager_of(type(module))
     reach, keeps = _reach.get(), _keeps.get()
-    kind = reach.kinds.get(id(module), "self") if reach is not None else "self"
+    kind, keep = "self", None
     if reach is not None:
+        kind = reach.kinds.get(id(module), kind)
         reach.heads[kind] = query.shape[1]
-    keep = keeps.of(kind) if keeps is not None else None
+    if keeps is not None:
+        keep = keeps.of(kind)
     if keep is None:
         whole: tuple[torch.Tensor, torch.Tensor | None] = eager(
             module, query, key, value, attention_mask, **kwargs
@@ -77,10 +80,10 @@ def attention_with_keeps(
     lowest = torch.finfo(attention_mask.dtype).min
     mask = attention_mask.expand(allowed.shape).masked_fill(~allowed, lowest)
     output, weights = eager(module, query, key, value, mask, **kwargs)  # output [b s h d]
-    nothing = (mask <= lowest / 2).all(
-        -1
-    )  # [b h s]: must not become an average of what may not be seen
-    return output.masked_fill(nothing.transpose(1, 2)[..., None], 0.0), weights
+    # [b h s]: must not become an average of what may not be seen
+    nothing = (mask <= lowest / 2).all(-1)
+    nothing = nothing.transpose(1, 2)[..., None]
+    return output.masked_fill(nothing, 0.0), weights
 
 
 @contextmanager
@@ -92,27 +95,32 @@ def word_dropout_attention(model: Transformer) -> Iterator[AttentionReach]:
             "without dropout): turn checkpointing off first."
         )
     register_attention(NAME, attention_with_keeps)
-    with_config = [module for module in model.modules() if hasattr(module, "config")]
-    configs = list({id(module.config): module.config for module in with_config}.values())
-    before = [config._attn_implementation for config in configs]
-    reach = AttentionReach(
-        {id(module): attention_kind(name, model) for name, module in model.named_modules()}
-    )
+    configs: dict[int, PretrainedConfig] = {}
+    kinds: dict[int, str] = {}
+    for name, module in model.named_modules():
+        kinds[id(module)] = attention_kind(name, model)
+        if hasattr(module, "config"):
+            configs[id(module.config)] = module.config
+    before = {number: config._attn_implementation for number, config in configs.items()}
+    reach = AttentionReach(kinds)
     token = _reach.set(reach)
     try:
-        for config in configs:
+        for config in configs.values():
             config._attn_implementation = NAME
         yield reach
     finally:
         _reach.reset(token)
-        for config, name in zip(configs, before, strict=True):
-            config._attn_implementation = name
+        for number, config in configs.items():
+            config._attn_implementation = before[number]
 
 
 def uses_checkpointing(model: Transformer) -> bool:
     """Whether a part of the model computes its forward pass again during the backward pass."""
-    flags = [getattr(module, name, False) for module in model.modules() for name in CHECKPOINTING]
-    return any(flag is True for flag in flags)
+    for module in model.modules():
+        for name in CHECKPOINTING:
+            if getattr(module, name, False) is True:
+                return True
+    return False
 
 
 @contextmanager
@@ -158,10 +166,12 @@ def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
         if set(reach.heads) != wanted:
             return None
         device = next(model.parameters()).device
-        keep = torch.zeros(1, max(reach.heads.values()), SIZE, dtype=torch.bool, device=device)
+        most_heads = max(reach.heads.values())
+        keep = torch.zeros(1, most_heads, SIZE, dtype=torch.bool, device=device)
         keep[..., ::KEPT] = True
-        trials = [Keeps(target=keep), Keeps(source=keep)] if two_sides else [Keeps(target=keep)]
-        if not all(hides_words(model, keeps) for keeps in trials):
+        if not hides_words(model, Keeps(target=keep)):
+            return None
+        if two_sides and not hides_words(model, Keeps(source=keep)):
             return None
         return dict(reach.heads)
 
@@ -172,8 +182,12 @@ def hides_words(model: Transformer, keeps: Keeps) -> bool:
     other = trial_logits(model, keeps, other_words=True)
     plain = trial_logits(model, None, other_words=False)
     changed = trial_logits(model, None, other_words=True)
-    rows = torch.ones(SIZE, dtype=torch.bool) if keeps.target is None else keeps.target[0, 0]
-    return torch.equal(first[rows], other[rows]) and not torch.equal(plain[rows], changed[rows])
+    rows = torch.ones(SIZE, dtype=torch.bool)
+    if keeps.target is not None:
+        rows = keeps.target[0, 0]
+    hidden = torch.equal(first[rows], other[rows])
+    matters = not torch.equal(plain[rows], changed[rows])
+    return hidden and matters
 
 
 def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) -> torch.Tensor:
@@ -182,13 +196,16 @@ def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) 
     device = next(model.parameters()).device
     places = torch.arange(SIZE, device=device)
     ids = places * 5 % (vocabulary - 1) + 1
-    changed = torch.where(places % KEPT == 0, ids, (ids + 2) % vocabulary) if other_words else ids
+    changed = ids
+    if other_words:
+        changed = torch.where(places % KEPT == 0, ids, (ids + 2) % vocabulary)
     inputs = {"input_ids": changed[None], "attention_mask": torch.ones_like(ids)[None]}
     if has_two_sides(model):
-        about_source = keeps is None or keeps.source is not None
-        about_target = keeps is None or keeps.target is not None
-        inputs["input_ids"] = (changed if about_source else ids)[None]
-        inputs["decoder_input_ids"] = (changed if about_target else ids)[None]
+        inputs["decoder_input_ids"] = changed[None]
+        if keeps is not None and keeps.source is None:
+            inputs["input_ids"] = ids[None]
+        if keeps is not None and keeps.target is None:
+            inputs["decoder_input_ids"] = ids[None]
     with keeping_only(keeps):
         logits: torch.Tensor = model(**inputs, use_cache=False).logits[0]
     return logits

@@ -1,4 +1,4 @@
-"""What the page must know to ask: models, methods, searches and rules with their parameters, from the registries."""
+"""The catalogue for the page: models, methods, searches and rules with the fields of their forms."""
 
 from __future__ import annotations
 

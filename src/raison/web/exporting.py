@@ -1,4 +1,4 @@
-"""Explanations as files: the page that opens from disk, SVG and PNG."""
+"""Export of explanations as files: the page that opens from disk, SVG and PNG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands between the network and the application: who may ask, how much, and how long it may take to ask.
+"""The guard between network and application: who may ask (host, origin, token, cookies), how much, and how slowly.
 
 A client is an address and a session: on one machine all programs have the same address, and each browser, or program
 that keeps cookies, gets a session with its first answer. Requests without a session are one client of their address,

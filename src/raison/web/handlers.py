@@ -1,4 +1,4 @@
-"""From the body of a request to a call of the library: each handler checks it, and gives what a thread has to do."""
+"""Handlers of requests (predict, explain, trust …): each checks the body, and gives the work that a thread does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work that a client waits for: a bounded, fair queue, a few threads, progress, and an end when the client has left.
+"""Jobs that clients wait for: a fair queue of workers, progress, and an end when the client has left.
 
 Fair means: who has least running is next, and in turn; one thread more than one client can have is kept for another
 that has nothing running; and where one client fills the queue, there are places for the others behind it.

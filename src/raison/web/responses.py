@@ -1,4 +1,4 @@
-"""What goes back to a client: a result in one piece, or lines of progress with the result at the end, or a sentence."""
+"""Responses to a client: a result in one piece, lines of progress with the result at the end, or a failure."""
 
 from __future__ import annotations
 

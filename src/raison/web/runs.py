@@ -1,4 +1,4 @@
-"""Run folders that were named at the start: their examples as a list, and one example with all its explanations."""
+"""Run folders that the server shows: a table of rows, sorted and filtered by page, and single examples."""
 
 from __future__ import annotations
 

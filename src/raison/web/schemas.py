@@ -1,4 +1,4 @@
-"""What a request may say: the shapes that FastAPI checks and describes (OpenAPI)."""
+"""Schemas of requests: the shapes of their bodies, which FastAPI checks and describes (OpenAPI)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes: the page, its modules, and the questions that it asks. No logic of its own."""
+"""The server: an application whose routes serve the page, its modules, and the questions that it asks."""
 
 from __future__ import annotations
 

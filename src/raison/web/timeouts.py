@@ -1,8 +1,8 @@
-"""Connections of clients that keep the server waiting are closed: uvicorn itself waits for ever, for a request and for
-its answer to be read.
+"""Timeouts of HTTP connections: clients that keep the server waiting are closed.
 
-Whoever is waited for may be sent away at any time, if all connections are taken and another client comes: so nobody can
-hold all of them. Requests that the server works on are safe.
+uvicorn itself waits for ever, for a request and for its answer to be read. Whoever is waited for may be sent away at
+any time, if all connections are taken and another client comes: so nobody can hold all of them. Requests that the
+server works on are safe.
 """
 
 from __future__ import annotations

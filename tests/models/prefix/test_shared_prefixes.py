@@ -10,11 +10,11 @@ import pytest
 import torch
 
 import raison
-from raison.models.prefix import nodes, packed, score
-from raison.models.prefix.trie import Trie
+from raison.models.prefix import score, trie
+from raison.models.prefix.trie import Packed, Trie
 from raison.models.protocol import Budget, Question, TargetSpec
+from raison.models.runner.runner import blocks_of_view
 from raison.models.runner.score_cache import Memory
-from raison.models.runner.split_forward import blocks_of
 from raison.testing import FAMILIES, tiny_model
 from raison.testing.model_contract import model_state_hash
 from raison.testing.precision import Float64
@@ -187,10 +187,10 @@ def test_room_is_kept(family):
 def test_small_blocks_change_nothing(family, monkeypatch):
     """Nodes, keys and rows of the vocabulary in the smallest portions; chains from three nodes on."""
     for home, name, size in (
-        (nodes, "NODES", 5),
+        (score, "NODES", 5),
         (score, "HEAD", 3),
-        (packed, "FLOATS", 90),
-        (packed, "CHAIN", 3),
+        (trie, "FLOATS", 90),
+        (trie, "CHAIN", 3),
     ):
         monkeypatch.setattr(home, name, size)
     model = tiny(family)
@@ -215,7 +215,7 @@ def test_long_chains_and_many_nodes(family):
         literally(model, pieces([question], 0, 2)),
     )
     assert_same(model.score([question], memory=memory), literally(model, [question]))
-    assert len(memory.trie) > nodes.NODES
+    assert len(memory.trie) > score.NODES
 
 
 @pytest.mark.parametrize("family", ["mistral", "gemma", "bart"])
@@ -349,8 +349,8 @@ def break_at(monkeypatch, home, name: str, turn: int, error: BaseException):
 
 
 BREAKS = [
-    (packed.Packed, "attend", 1),  # the first layer
-    (packed.Packed, "attend", 2),  # half-way
+    (Packed, "attend", 1),  # the first layer
+    (Packed, "attend", 2),  # half-way
     (score, "encode_sources", 1),
     (score, "logits_behind_blocks", 1),  # behind the blocks: the nodes are there
     (Trie, "write_hidden", 1),
@@ -387,7 +387,9 @@ def test_a_failing_embedding_leaves_no_poisoned_nodes(family):
         raise RuntimeError("no such word")
 
     for warm in (False, True):
-        handle = blocks_of(model.runner.view).get_input_embeddings().register_forward_pre_hook(fail)
+        handle = (
+            blocks_of_view(model.runner.view).get_input_embeddings().register_forward_pre_hook(fail)
+        )
         with pytest.raises(RuntimeError, match="no such word"):
             model.score(questions, memory=memory)
         handle.remove()

@@ -137,6 +137,6 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
 def test_nothing_is_kept_afterwards_or_for_methods_that_do_not_look_inside():
     model = tiny_model("bert", "classification")
     raison.explain(model, example_texts(model), "gradient_norm")
-    assert pass_cache.current_cache() is None
+    assert pass_cache.current_cache.get() is None
     with pass_cache.caching_passes(methods.build("leave_one_out").watches):
-        assert pass_cache.current_cache() is None
+        assert pass_cache.current_cache.get() is None

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from raison.core.records import Explanation
 from raison.show import rationale_sentences as proof
 from raison.show.agreement_measures import agreement_of_pairs
 from raison.show.agreement_sentences import agreement_footnotes, statement_of_agreement
+from raison.show.html.explanation_words import exact_score
 from raison.show.html.page_data import page_data
 from raison.show.rationale_matrix import matrix_of_rationales
+from raison.show.text_pieces import text_passages
 from tests.helpers.rationales import court_rationale, rationales_of_tokens
 from tests.helpers.scored_explanations import MOVIE, four_methods, scored, selection_of_rationalizer
 
@@ -71,3 +75,56 @@ def test_a_rationale_is_told_as_in_the_terminal():
 def test_a_selection_without_evidence_has_no_value():
     (words,) = page_data([selection_of_rationalizer()])["words"]
     assert words["selected"] == "rationale 3 of 12 words" and "value" not in words["facts"]
+
+
+def test_the_pieces_of_a_passage_are_its_text():
+    explanation = court_rationale()
+    (words,) = page_data([explanation])["words"]
+    for passage, expected in zip(words["passages"], text_passages(explanation), strict=True):
+        assert passage["text"] == "".join(piece.text for piece in expected.pieces)
+        lengths = [length for length, *_ in passage["pieces"]]
+        assert lengths == [len(piece.text) for piece in expected.pieces]
+        kinds = [piece[2] if len(piece) > 2 else "plain" for piece in passage["pieces"]]
+        assert kinds == [piece.kind for piece in expected.pieces]
+
+
+def test_each_unit_has_its_score_and_rank_in_words():
+    explanation = scored("good dull film", scores=[0.5, -1.25, 0.0])
+    (words,) = page_data([explanation])["words"]
+    assert [unit["label"] for unit in words["units"]] == [
+        "good: +0.5, for, rank 2 of 3",
+        "dull: −1.25, against, rank 1 of 3",
+        "film: +0, rank 3 of 3",
+    ]
+    (words,) = page_data([selection_of_rationalizer()])["words"]
+    assert {unit["remark"] for unit in words["units"]} == {"selected", "not selected"}
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [
+        (1 / 3, "+0.333333"),
+        (-123456.7, "−123457"),
+        (1234567.0, "+1234570"),
+        (1.5e-05, "+0.000015"),
+        (-2.5e-07, "−2.5e-7"),
+        (1e21, "+1e+21"),
+        (100000.5, "+100001"),
+    ],
+)
+def test_exact_scores_are_written_as_browsers_write_numbers(score, shown):
+    assert exact_score(score) == shown
+
+
+def test_a_search_with_all_its_steps_can_be_walked_through():
+    explanation = court_rationale()
+    path = page_data([explanation])["words"][0]["rationale"]["path"]
+    assert len(path["walk"]) == len(explanation.steps)
+    assert path["walk"][0].startswith(f"step 0 of {len(explanation.steps) - 1} · ")
+    assert path["walk"][-1].endswith(" · enough")
+    gap = replace(explanation, steps=explanation.steps[2:])
+    assert page_data([gap])["words"][0]["rationale"]["path"]["walk"] == []
+
+
+def test_rows_of_a_matrix_have_no_labels_of_units():
+    assert all(words["units"] == [] for words in page_data(rationales_of_tokens())["words"])

@@ -1,4 +1,4 @@
-"""What the metrics of agreement with people have in common."""
+"""The base of the metrics of plausibility: what all agreement with people has in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the scores put gold units above others? Measures of a whole ranking, which need no length."""
+"""Measures of how a ranking puts gold units above others: area under precision-recall, mass on gold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spans of units, and ERASER's counts of spans that match."""
+"""Spans of units that match gold spans: maximal runs, IOU of spans, and ERASER's counts."""
 
 from __future__ import annotations
 

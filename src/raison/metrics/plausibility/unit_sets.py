@@ -1,4 +1,4 @@
-"""How far two sets of units (or spans) agree: precision, recall, F1 and IOU from their counts."""
+"""Overlap of two sets of units (or spans): precision, recall, F1 and IOU from their counts, also pooled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p-values of many comparisons, corrected for their number."""
+"""Corrections of the p-values of many comparisons for their number: Holm, Benjamini-Hochberg."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large is a difference, whatever its p-value? Cohen's d, Cliff's δ, probability of superiority."""
+"""Effect sizes of a difference, whatever its p-value: Cohen's d, Cliff's δ, probability of superiority."""
 
 from __future__ import annotations
 

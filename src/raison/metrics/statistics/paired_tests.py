@@ -1,4 +1,4 @@
-"""Is one method better than another on the same examples? Two-sided permutation tests of pairs."""
+"""Permutation tests of pairs, two-sided: is one method better than another on the same examples?"""
 
 from __future__ import annotations
 

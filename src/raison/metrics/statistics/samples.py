@@ -1,4 +1,4 @@
-"""Numbers of examples as arrays, checked: single ones, pairs, and sums that make pooled numbers."""
+"""Samples of examples as arrays, checked: single numbers, pairs, and sums that make pooled numbers."""
 
 from __future__ import annotations
 

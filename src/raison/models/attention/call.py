@@ -6,16 +6,16 @@ undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
 
-from raison.core import progress
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 __all__ = [
     "Attended",
@@ -26,18 +26,15 @@ __all__ = [
     "MaskRule",
     "PackedNodes",
     "Seen",
-    "current",
-    "running",
+    "running_call",
 ]
 
-Attended = tuple[
-    torch.Tensor, torch.Tensor | None
-]  # output [b s h d] and weights [b h s t]; a fused kernel has none
+# output [b s h d] and weights [b h s t]; a fused kernel has none
+Attended = tuple[torch.Tensor, torch.Tensor | None]
 Attention = Callable[..., Attended]
 EagerAttention = Callable[..., tuple[torch.Tensor, torch.Tensor]]
-MaskRule = Callable[
-    ..., torch.Tensor
-]  # (example, head, query, key) -> whether the query may see the key
+# (example, head, query, key) -> whether the query may see the key
+MaskRule = Callable[..., torch.Tensor]
 
 
 class PackedNodes(Protocol):
@@ -57,6 +54,8 @@ class PackedNodes(Protocol):
         key: torch.Tensor,
         value: torch.Tensor,
         mask: torch.Tensor | None,
+        *,
+        cross: bool,
         **kwargs: Any,
     ) -> Attended:
         """The family's own attention, of every query over its own ancestors."""
@@ -76,8 +75,8 @@ class Block:
     """One call of a block: what it was given and what it gave."""
 
     module: nn.Module
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+    args: tuple[object, ...]
+    kwargs: dict[str, object]
     before: int  # attention maps seen before it
     maps: int = 0  # attention maps seen in it
     output: torch.Tensor = field(default_factory=lambda: torch.empty(0))
@@ -87,51 +86,34 @@ class Block:
 class Call:
     """What one forward pass should record or change; lives in a context variable while it runs."""
 
-    positions: list[torch.Tensor] | None = (
-        None  # per stream [b t]: original positions of the tokens
-    )
-    record: frozenset[str] = (
-        frozenset()
-    )  # of {"attention", "softmaxes", "embeddings", "crossing", "blocks"}
-    replace: list[torch.Tensor | None] | None = (
-        None  # per stream [b t d]: word embeddings to use instead
-    )
-    present: list[torch.Tensor | None] | None = (
-        None  # per stream [b t]: False makes the word embedding zero
-    )
+    # what it shall use
+    view: PreTrainedModel | None = None  # the model that runs, whatever its class
+    # per stream [b t]: original positions of the tokens
+    positions: list[torch.Tensor] | None = None
+    # per stream [b t d]: word embeddings to use instead
+    replace: list[torch.Tensor | None] | None = None
+    # per stream [b t]: False makes the word embedding zero
+    present: list[torch.Tensor | None] | None = None
     rows: torch.Tensor | None = None  # [b m]: the only rows that the LM head computes
     packed: PackedNodes | None = None  # what runs is nodes of a trie
-    tail: torch.Tensor | None = (
-        None  # [n 1 d]: hidden states from which the model goes on behind its blocks
-    )
+    # [n 1 d]: hidden states behind the blocks, from which it goes on
+    tail: torch.Tensor | None = None
     heads: torch.Tensor | None = None  # [l h]: factor of each attention head, counted over all maps
-    view: Any = None  # the model that runs, whatever its class
+
+    # what it shall record, and what was recorded
+    record: frozenset[str] = frozenset()  # attention, softmaxes, embeddings, crossing, blocks
     maps: list[Seen] = field(default_factory=list)
-    crossing: list[list[torch.Tensor]] = field(
-        default_factory=list
-    )  # keys and values of each cross-attention
+    # keys and values of each cross-attention
+    crossing: list[list[torch.Tensor]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
     leaves: list[torch.Tensor] = field(default_factory=list)  # recorded word embeddings, per stream
+
+    # how far it is
     blocked: bool = False  # some attention row may see nothing
     block: int = -1  # the block that runs, or ran last
     layer: int = 0  # attention calls so far
     stream: int = 0  # embedding calls so far
 
 
-_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)
-
-
-def current() -> Call | None:
-    """The call that runs in this context, if any."""
-    return _call.get()
-
-
-@contextmanager
-def running(call: Call) -> Iterator[Call]:
-    """Make `call` the current one, around every pass that a model runs; who waits for it may end it here."""
-    progress.check()
-    token = _call.set(call)
-    try:
-        yield call
-    finally:
-        _call.reset(token)
+# the call that runs in this context, if any
+running_call: ContextVar[Call | None] = ContextVar("raison_call", default=None)

@@ -7,12 +7,17 @@ done there (relevance through chosen heads only, a value switched off, values lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+from raison.models.attention.call import Call, Seen
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "SHAPES",
@@ -21,15 +26,16 @@ __all__ = [
     "Mark",
     "Options",
     "Products",
-    "argument",
+    "RecordedSoftmaxes",
+    "Result",
+    "ReweightedProducts",
     "name_of",
-    "signals_in",
-    "tensors_in",
 ]
 
 Function = Callable[..., Any]  # an operation of torch, as a function mode meets it
 Arguments = tuple[Any, ...]
 Options = dict[str, Any]
+Result = Any  # what an operation gives: mostly a tensor
 
 # what only moves, casts or cuts numbers: for a mark, and for a gradient, the result is the same tensor
 SHAPES = frozenset(
@@ -37,9 +43,10 @@ SHAPES = frozenset(
     "float double half bfloat16 to type type_as view_as dropout".split()
 )
 
-CHANGES = frozenset(
-    {"masked_fill", "getitem", "mul"}
-)  # what the tap may do to weights before it multiplies again
+# what a view may do to weights before it multiplies again
+CHANGES = frozenset({"masked_fill", "getitem", "mul"})
+
+PRODUCTS = ("matmul", "bmm")
 
 
 @dataclass
@@ -68,61 +75,92 @@ ALIASES = {
 }  # fmt: skip
 
 
-def argument(args: Arguments, kwargs: Options, place: int, name: str, default: Any = None) -> Any:
-    """An argument of a function, given by its place or by its name."""
-    if len(args) > place:
-        return args[place]
-    return kwargs.get(name, default)
-
-
-def signals_in(args: Arguments, kwargs: Options) -> list[torch.Tensor]:
-    """The arguments that depend on the input: weights are frozen, so only those want a gradient."""
-    return [value for value in tensors_in((*args, *kwargs.values())) if value.requires_grad]
-
-
-def tensors_in(values: Iterable[object]) -> Iterator[torch.Tensor]:
-    """The tensors among values, also those in lists."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from tensors_in(value)
-
-
 class Products(TorchFunctionMode):
-    """Watches a forward pass; `product` is called at each attention, numbered in the order of the attention maps."""
+    """Watches a forward pass; a subclass sees each product of an attention, and may change what goes in and comes out.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0  # softmaxes so far
-        self._marks: dict[int, Mark] = {}
+    Attentions are numbered in the order of the attention maps.
+    """
+
+    _count: int  # softmaxes so far
+    _marks: dict[int, Mark]  # by the id of the tensor
+
+    def __enter__(self) -> Self:
+        self._count = 0
+        self._marks = {}
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
 
     def __torch_function__(
         self, func: Function, types: object, args: Arguments = (), kwargs: Options | None = None
-    ) -> Any:
+    ) -> Result:
         kwargs = kwargs or {}
         name = name_of(func)
         mark = self._marks.get(id(args[0])) if args else None
-        if mark is not None and name in ("matmul", "bmm"):
-            return self.product(mark, args[0], args[1], func)
+        if mark is not None and name in PRODUCTS:
+            weights, values = self.factors_of_product(mark, args[0], args[1])
+            product = self.run_function(name, func, (weights, values), {})
+            return self.result_of_product(mark, weights, values, product)
 
-        result = self.other(name, func, args, kwargs)
+        result = self.run_function(name, func, args, kwargs)
         if not isinstance(result, torch.Tensor):
             return result
         if name == "softmax" and result.dim() == 4:
-            self._marks[id(result)] = Mark(result, self.count, result.shape[:2])
-            self.count += 1
+            self._marks[id(result)] = Mark(result, self._count, result.shape[:2])
+            self._count += 1
         elif mark is not None and (name in SHAPES or name in CHANGES):
             self._marks[id(result)] = Mark(result, mark.number, mark.heads)
         return result
 
-    def product(
-        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function
-    ) -> torch.Tensor:
-        """weights @ values of one attention."""
-        result: torch.Tensor = self.other(name_of(multiply), multiply, (weights, values), {})
-        return result
+    def factors_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The weights and values that one attention shall multiply."""
+        return weights, values
 
-    def other(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
-        """Any function that is no attention product."""
+    def result_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, product: torch.Tensor
+    ) -> torch.Tensor:
+        """What one attention shall go on with behind the product of these weights and values."""
+        return product
+
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
+        """The result of any function of the pass, also of the product itself."""
         return function(*args, **kwargs)
+
+
+class ReweightedProducts(Products):
+    """Runs one attention with other weights: zero in some rows, scaled in each head."""
+
+    def __init__(self, factors: torch.Tensor | None, nothing: torch.Tensor | None):
+        super().__init__()
+        self.factors = factors  # [h]
+        self.nothing = nothing  # [b 1 s 1]
+        self.weights: torch.Tensor | None = None  # [b h s t] as they were multiplied
+
+    def factors_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.nothing is not None:
+            weights = weights.masked_fill(self.nothing, 0.0)
+        if self.factors is not None:
+            weights = weights * self.factors.to(weights)[None, :, None, None]
+        self.weights = weights
+        return weights, values
+
+
+class RecordedSoftmaxes(Products):
+    """Records the weights of every attention as a map: for families whose attention is not an interface."""
+
+    def __init__(self, call: Call):
+        super().__init__()
+        self.call = call
+
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
+        result = function(*args, **kwargs)
+        if name == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
+            self.call.maps.append(Seen("self", result, self.call.block))
+        return result

@@ -9,11 +9,19 @@ is followed by what functions do to the tensors, so that no family has to be des
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
-from raison.models.attention.products import SHAPES, Mark, Products, tensors_in
+from raison.models.attention.products import (
+    SHAPES,
+    Arguments,
+    Function,
+    Mark,
+    Options,
+    Products,
+    Result,
+)
+from raison.models.relevance.rules import argument, tensors_in
 
 __all__ = ["Step", "Write", "Writes"]
 
@@ -31,17 +39,26 @@ class Step:
 
     def centre(self, x: torch.Tensor) -> torch.Tensor:
         """x without its mean, if it is taken away."""
-        return x - x.mean(-1, keepdim=True) if self.centred else x
+        if not self.centred:
+            return x
+        return x - x.mean(-1, keepdim=True)
 
     def of_rows(self, rows: slice) -> Step:
         """The step of some rows, after `cut`."""
-        return self if self.scale.shape[0] == 1 else Step(self.scale[rows], self.centred)
+        if self.scale.shape[0] == 1:
+            return self
+        return Step(self.scale[rows], self.centred)
 
     def cut(self, row: int, rows: slice) -> Step:
+        """The step of one row of the batch without its padding: a scale [s d], or [1 d] for all."""
         scale = self.scale
         if scale.dim() == 3:
-            scale = scale[min(row, scale.shape[0] - 1), rows if scale.shape[1] > 1 else slice(None)]
-        return Step(scale if scale.dim() == 2 else scale.reshape(1, -1), self.centred)
+            scale = scale[min(row, len(scale) - 1)]
+            if len(scale) > 1:
+                scale = scale[rows]
+        if scale.dim() != 2:
+            scale = scale.reshape(1, -1)
+        return Step(scale, self.centred)
 
 
 @dataclass
@@ -63,41 +80,44 @@ class Write:
 
     def cut(self, row: int, rows: slice, cols: slice) -> Write:
         """One row of the batch without its padding: the same fields without b; values [h t d] are projected."""
-        if (
-            self.projection is None
-            or self.rest is None
-            or self.total is None
-            or self.output is None
-        ):
-            raise ValueError("an attention that was not followed into the residual stream")
+        projection = known(self.projection)
         values = self.values[row, :, cols]  # [h t e]
-        weight = self.projection.reshape(len(values), values.shape[-1], -1)
-        return Write(
+        weight = projection.reshape(len(values), values.shape[-1], -1)
+        own = Write(
             weights=self.weights[row, :, rows, cols],
             values=values @ weight,
             steps=[step.cut(row, rows) for step in self.steps],
-            rest=self.rest[row, rows],
-            total=self.total[row, rows],
-            norm=None if self.norm is None else self.norm.cut(row, rows),
-            output=self.output[row, rows],
+            rest=known(self.rest)[row, rows],
+            total=known(self.total)[row, rows],
+            output=known(self.output)[row, rows],
         )
+        if self.norm is not None:
+            own.norm = self.norm.cut(row, rows)
+        return own
 
     def parts(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s t d] what each token adds to each row, after `cut`, as far as the output; the rest not included."""
         found = torch.einsum("hst,htd->std", self.weights[:, rows], self.values)
         for step in self.steps:
             found = step.of_rows(rows)(found)
-        return found if self.norm is None else self.norm.of_rows(rows)(found)
+        if self.norm is None:
+            return found
+        return self.norm.of_rows(rows)(found)
 
     def own(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s d] the rest of each row, as far as the output."""
-        if self.rest is None:
-            raise ValueError("an attention that was not followed into the residual stream")
-        rest = self.rest[rows]
+        rest = known(self.rest)[rows]
         if self.norm is None:
             return rest
         norm = self.norm.of_rows(rows)
         return norm.centre(rest) * norm.scale
+
+
+def known(tensor: torch.Tensor | None) -> torch.Tensor:
+    """A tensor of an attention that was followed all the way."""
+    if tensor is None:
+        raise ValueError("an attention that was not followed into the residual stream")
+    return tensor
 
 
 @dataclass
@@ -116,9 +136,8 @@ class Writes(Products):
         super().__init__()
         self.writes: dict[int, Write] = {}
         self._places: dict[int, Place] = {}
-        self._behind: dict[
-            int, tuple[torch.Tensor, set[int]]
-        ] = {}  # by id: the sums that a tensor was made from
+        # by id: the sums that a tensor was made from
+        self._behind: dict[int, tuple[torch.Tensor, set[int]]] = {}
 
     @property
     def in_order(self) -> list[Write]:
@@ -130,61 +149,61 @@ class Writes(Products):
         """Every attention was followed into the residual stream."""
         return bool(self.writes) and all(write.complete for write in self.writes.values())
 
-    def product(
-        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Any
+    def result_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, product: torch.Tensor
     ) -> torch.Tensor:
-        result = super().product(mark, weights, values, multiply)
         shape = (*mark.heads, *weights.shape[-2:])
         own = mark.per_head(values.detach())
         write = Write(weights.detach().reshape(shape), own.expand(*mark.heads, *own.shape[-2:]))
         self.writes[mark.number] = write
-        self._places[id(result)] = Place(result, write, "heads")
-        return result
+        self._places[id(product)] = Place(product, write, "heads")
+        return product
 
-    def other(self, name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = func(*args, **kwargs)
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
+        result = function(*args, **kwargs)
         given = list(tensors_in((*args, *kwargs.values())))
         places = [self._places.get(id(tensor)) for tensor in given]
-        behind = set().union(*(self._behind[id(t)][1] for t in given if id(t) in self._behind))
-        behind |= {
-            id(place.write) for place in places if place is not None and place.stage == "sum"
-        }
+        behind = self.sums_behind(given, places)
         if behind:
             for made in tensors_in([result]):
                 self._behind[id(made)] = (made, behind)
         if isinstance(result, torch.Tensor) and any(places):
-            self.follow(name, args, kwargs, given, places, result)
+            if name == "add" and len(given) == 2 and given[0].shape == given[1].shape:
+                self.follow_sum(given, places, result)
+            else:
+                self.follow_step(name, args, kwargs, places, result)
         return result
 
-    def follow(
+    def sums_behind(self, given: list[torch.Tensor], places: list[Place | None]) -> set[int]:
+        """The sums that the arguments of a function are, or were made from."""
+        behind: set[int] = set()
+        for tensor, place in zip(given, places, strict=True):
+            if id(tensor) in self._behind:
+                behind |= self._behind[id(tensor)][1]
+            if place is not None and place.stage == "sum":
+                behind.add(id(place.write))
+        return behind
+
+    def follow_step(
         self,
         name: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        given: list[torch.Tensor],
+        args: Arguments,
+        kwargs: Options,
         places: list[Place | None],
         result: torch.Tensor,
     ) -> None:
         """A function was applied to a tensor on its way: where does that leave its result?"""
-        if name == "add" and len(given) == 2 and given[0].shape == given[1].shape:
-            return self.meet(given, places, result)
         place = next(place for place in places if place is not None)
-        write, others = place.write, [tensor for tensor in given if tensor is not place.tensor]
-        stage = place.stage
+        write, stage = place.write, place.stage
         if name in SHAPES and place is places[0]:
             pass
         elif stage == "heads" and name in ("linear", "addmm"):
             write.projection = args[2] if name == "addmm" else args[1].mT
             stage = "branch"
-        elif (
-            stage == "branch"
-            and name == "mul"
-            and (factors := [a for a in args if a is not place.tensor])
-        ):
-            factor = factors[0].detach() if others else factors[0]  # a tensor, or a number
-            write.steps.append(
-                Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device))
-            )
+        elif stage == "branch" and name == "mul" and has_factor(args, place):
+            write.steps.append(scaling(args, place, result))
         elif stage == "branch" and name == "layer_norm":
             write.steps.append(normed(args, kwargs))
         elif stage == "sum" and name == "layer_norm":
@@ -194,7 +213,7 @@ class Writes(Products):
             return
         self._places[id(result)] = Place(result, write, stage)
 
-    def meet(
+    def follow_sum(
         self, given: list[torch.Tensor], places: list[Place | None], result: torch.Tensor
     ) -> None:
         """An addition: a branch joins the residual stream, or what was joined meets something more."""
@@ -202,26 +221,46 @@ class Writes(Products):
             if place is None or place.stage == "heads":
                 continue
             write = place.write
-            if place.stage == "sum" and id(write) in self._behind.get(id(other), (None, set()))[1]:
+            _, sums = self._behind.get(id(other), (None, set()))
+            if place.stage == "sum" and id(write) in sums:
                 # made from the sum itself: the next sublayer; the sum as it was goes on, so no norm belongs to it
                 write.norm, write.output = None, write.total
                 continue
-            if place.stage == "sum" and self.joins(other):
+            if place.stage == "sum" and self.is_on_branch(other):
                 continue  # the next attention of the stream; it has its turn in this loop
-            write.rest = other.detach() if place.stage == "branch" else write.rest + other.detach()  # type: ignore[operator]
+            if place.stage == "branch" or write.rest is None:
+                write.rest = other.detach()
+            else:
+                write.rest = write.rest + other.detach()
             write.total = write.output = result.detach()
             self._places[id(result)] = Place(result, write, "sum")
 
-    def joins(self, tensor: torch.Tensor) -> bool:
+    def is_on_branch(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is a branch that has not joined the residual stream yet."""
         place = self._places.get(id(tensor))
         return place is not None and place.stage == "branch"
 
 
-def normed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
+def has_factor(args: Arguments, place: Place) -> bool:
+    """Whether a product has a factor besides the tensor on its way."""
+    return any(value is not place.tensor for value in args)
+
+
+def scaling(args: Arguments, place: Place, result: torch.Tensor) -> Step:
+    """The step of a product with a tensor or a number."""
+    factor = next(value for value in args if value is not place.tensor)
+    if isinstance(factor, torch.Tensor):
+        factor = factor.detach()
+    return Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device))
+
+
+def normed(args: Arguments, kwargs: Options) -> Step:
     """A layer norm with its deviation taken as given."""
     x, shape = args[0].detach(), args[1]
-    weight = kwargs.get("weight", args[2] if len(args) > 2 else None)
-    eps = kwargs.get("eps", args[4] if len(args) > 4 else 1e-5)
+    weight = argument(args, kwargs, 2, "weight")
+    eps = argument(args, kwargs, 4, "eps", 1e-5)
     axes = tuple(range(-len(shape), 0))
     scale = (x.var(axes, unbiased=False, keepdim=True) + eps).rsqrt()
-    return Step(scale if weight is None else scale * weight.detach(), centred=True)
+    if weight is not None:
+        scale = scale * weight.detach()
+    return Step(scale, centred=True)

@@ -7,9 +7,8 @@ outermost module list in which an attention ran.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,18 +16,15 @@ from torch.nn.functional import normalize
 
 from raison.core import progress
 from raison.core.records import Encoding, Target
-from raison.models.attention.call import Block, Call, running
+from raison.models.attention.call import Block, Call
 from raison.models.attention.products import Mark, Products
 from raison.models.float64 import precise
 from raison.models.protocol import Map, Trace
-from raison.models.runner.recorded_pass import plan_traces, prepare_traces
-from raison.models.runner.runner import Prepared, Runner
+from raison.models.runner.recorded_pass import RowOfChunk, plan_traces, prepare_traces
+from raison.models.runner.runner import Prepared, Runner, running
 from raison.models.runner.trace import readout_shares
-from raison.models.runner.trace_rows import RowOfChunk
 
 __all__ = ["value_zeroing_traces"]
-
-Multiply = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class ZeroedValues(Products):
@@ -39,14 +35,14 @@ class ZeroedValues(Products):
         self.which = which  # attention of the block: 0 its own words, 1 the source
         self.tokens = tokens  # [n] column whose value is zero
 
-    def product(
-        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Multiply
-    ) -> torch.Tensor:
+    def factors_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         if mark.number == self.which:
             folded = mark.per_head(values).clone()
             folded[torch.arange(len(self.tokens)), :, self.tokens] = 0.0
             values = folded.reshape(values.shape)
-        return super().product(mark, weights, values, multiply)
+        return weights, values
 
 
 @dataclass(frozen=True)
@@ -127,14 +123,17 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     """[n s d] the block's output for a copy of its input for each token whose value is zero."""
     count = len(watch.tokens)
     block = ran.block
-    args = copies(block.args, count)
+    args = [copies(value, count) for value in block.args]
     kwargs = {name: copies(value, count) for name, value in block.kwargs.items()}
+    positions = ran.call.positions
+    if positions is not None:
+        positions = [copies_of_row(tensor, count) for tensor in positions]
     call = replace(
         ran.call,
         record=frozenset(),
         maps=[],
         blocks=[],
-        positions=copies(ran.call.positions, count),
+        positions=positions,
     )
     with torch.inference_mode(), running(call), watch:
         output = block.module(*args, **kwargs)
@@ -142,14 +141,17 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     return first
 
 
-def copies(value: Any, count: int) -> Any:
+def copies(value: object, count: int) -> object:
     """The same with `count` rows in all tensors of one row, however deep they lie."""
     if isinstance(value, torch.Tensor):
-        return (
-            value.detach().expand(count, *value.shape[1:])
-            if value.dim() > 1 and len(value) == 1
-            else value
-        )
+        return copies_of_row(value, count)
     if isinstance(value, (tuple, list)):
         return type(value)(copies(each, count) for each in value)
     return value
+
+
+def copies_of_row(tensor: torch.Tensor, count: int) -> torch.Tensor:
+    """A tensor of one row with `count` of them; another one as it is."""
+    if tensor.dim() < 2 or len(tensor) != 1:
+        return tensor
+    return tensor.detach().expand(count, *tensor.shape[1:])

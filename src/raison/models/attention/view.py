@@ -10,32 +10,38 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import nn
 
 from raison.core.errors import ModelError
-from raison.models.attention import hook
 from raison.models.attention.view_hooks import (
+    NAME,
+    activation,
     begin_block,
     end_block,
     keep_asked_rows,
+    register_view_attention,
     replace_embeddings,
 )
-from raison.models.relevance.mode import activation
+from raison.models.attention.view_settings import configs_of
 
-__all__ = ["attention_kind", "bare", "clone", "configs_of", "view_of", "word_tables"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
-CROSS_ATTENTION = frozenset(
-    {"encoder_attn", "EncDecAttention", "crossattention", "cross_attn"}
-)  # names of modules
+__all__ = ["attention_kind", "clone_of", "plain_clone", "view_of", "word_tables"]
+
+M = TypeVar("M", bound=nn.Module)
+
+# names of modules
+CROSS_ATTENTION = frozenset({"encoder_attn", "EncDecAttention", "crossattention", "cross_attn"})
 
 
 @torch.inference_mode(False)  # else the aliases could never be differentiated
-def clone(model: nn.Module) -> Any:
+def clone_of(model: M) -> M:
     """A structural copy: own modules, configs and flags; frozen aliases of the same weights."""
-    memo: dict[int, Any] = {}
+    memo: dict[int, object] = {}
     for parameter in model.parameters():
         memo[id(parameter)] = nn.Parameter(alias(parameter), requires_grad=False)
     for buffer in model.buffers():
@@ -48,9 +54,8 @@ def clone(model: nn.Module) -> Any:
         raise ModelError(
             f"This model can't be viewed ({type(error).__name__}: {error}): pass the plain model."
         ) from error
-    if hasattr(
-        copied, "_hf_hook"
-    ):  # accelerate would put copies of hidden states, without gradients, in their place
+    if "_hf_hook" in vars(copied):
+        # accelerate would put copies of hidden states, without gradients, in their place
         vars(copied).pop("forward", None)
     return copied.eval()
 
@@ -69,54 +74,47 @@ def computed_weights(model: nn.Module) -> Iterator[torch.Tensor]:
     """Weights that a hook computes before each pass, as pruning does: plain attributes, which can't be copied."""
     for module in model.modules():
         for value in vars(module).values():
-            if isinstance(value, torch.Tensor) and (
-                value.grad_fn is not None or value.is_inference()
-            ):
+            if not isinstance(value, torch.Tensor):
+                continue
+            if value.grad_fn is not None or value.is_inference():
                 yield value
 
 
-def configure(model: Any, implementation: str | None) -> None:
+def set_attention(model: nn.Module, implementation: str | None) -> None:
     """Set the attention of a clone (None: as it is), in every config that its modules hold."""
-    for config in configs_of(model):
+    for config in configs_of(model.modules()):
         if implementation is not None:
             config._attn_implementation = implementation
         config.return_dict = True
 
 
-def configs_of(model: nn.Module) -> list[Any]:
-    """The configs that the modules of a model hold, each once."""
-    configs = {
-        id(module.config): module.config for module in model.modules() if hasattr(module, "config")
-    }
-    return list(configs.values())
-
-
-def bare(model: nn.Module, implementation: str | None = "eager") -> Any:
+def plain_clone(model: M, implementation: str | None = "eager") -> M:
     """An untapped clone with eager attention, or the user's own (None): what the load probe compares a view with."""
-    copied = clone(model)
-    configure(copied, implementation)
+    copied = clone_of(model)
+    set_attention(copied, implementation)
     return copied
 
 
-def view_of(model: nn.Module, prepare: Callable[[Any], None] | None = None) -> Any:
+def view_of(
+    model: PreTrainedModel, prepare: Callable[[PreTrainedModel], None] | None = None
+) -> PreTrainedModel:
     """A view of `model`: tapped attention, hooks on its word embeddings and on its LM head."""
-    hook.register()
-    copied = clone(model)
+    register_view_attention()
+    copied = clone_of(model)
     fused = getattr(copied.config, "_attn_implementation", None) == "sdpa"
-    configure(copied, hook.NAME)
+    set_attention(copied, NAME)
     tables = word_tables(copied)
     for name, module in copied.named_modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
             module.register_forward_hook(replace_embeddings)
-        if (
-            type(module).__module__ == "transformers.activations"
-        ):  # some are several functions; rules want one
+        if type(module).__module__ == "transformers.activations":
+            # some are several functions; rules want one
             module.forward = partial(activation, module.forward)
         if is_block(name, copied):
             module.register_forward_pre_hook(begin_block, with_kwargs=True)
             module.register_forward_hook(end_block)
-        module.raison_kind = attention_kind(name, copied)
-        module.raison_fused = fused
+        vars(module)["raison_kind"] = attention_kind(name, copied)
+        vars(module)["raison_fused"] = fused
     head = copied.get_output_embeddings()
     if head is not None:
         head.register_forward_pre_hook(keep_asked_rows)
@@ -125,7 +123,7 @@ def view_of(model: nn.Module, prepare: Callable[[Any], None] | None = None) -> A
     return copied
 
 
-def word_tables(model: Any) -> set[int]:
+def word_tables(model: PreTrainedModel) -> set[int]:
     """Addresses of the word embeddings: one table, or the encoder's and the decoder's own."""
     parts = [model]
     if is_encoder_decoder(model):
@@ -140,11 +138,12 @@ def word_tables(model: Any) -> set[int]:
     return {table.weight.data_ptr() for table in tables if isinstance(table, nn.Embedding)}
 
 
-def is_encoder_decoder(model: Any) -> bool:
+def is_encoder_decoder(model: PreTrainedModel) -> bool:
+    """Whether a model has two streams: source and what is written."""
     return bool(getattr(model.config, "is_encoder_decoder", False))
 
 
-def attention_kind(name: str, model: Any) -> str:
+def attention_kind(name: str, model: PreTrainedModel) -> str:
     """Which map an attention module of this path gives: self, or encoder, decoder, cross."""
     if not is_encoder_decoder(model):
         return "self"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from raison.models.attention.call import current
+from raison.models.attention.call import running_call
 from raison.models.families import Family, register_family
 
 
@@ -17,7 +17,7 @@ def place(table: Any, stream: int) -> None:
     plain_positions: Callable[..., torch.Tensor] = table.forward
 
     def forward(*args: Any, **kwargs: Any) -> torch.Tensor:
-        call = current()
+        call = running_call.get()
         if call is None or call.positions is None:
             return plain_positions(*args, **kwargs)
         # the table is not asked about indices first: a packed sequence is longer than the table

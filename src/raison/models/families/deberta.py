@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from raison.models.attention.call import current
+from raison.models.attention.call import running_call
 from raison.models.families import Family, register_family
 
 Positions = Callable[..., "torch.Tensor | None"]
@@ -25,7 +25,7 @@ def relative_positions(encoder: Any, plain: Positions) -> Positions:
     def get_rel_pos(
         hidden: torch.Tensor, query: torch.Tensor | None = None, relative: object = None
     ) -> torch.Tensor | None:
-        call = current()
+        call = running_call.get()
         if (
             call is None
             or call.positions is None

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from raison.models.attention.call import current
+from raison.models.attention.call import running_call
 from raison.models.families import Family, register_family
 
 
@@ -18,12 +18,13 @@ def relative_bias(
     """Replace `compute_bias` of one attention of the view: distances of original positions, per example."""
 
     def compute_bias(query_length: int, key_length: int, **kwargs: Any) -> torch.Tensor:
-        call = current()
+        call = running_call.get()
         if call is None or call.positions is None:
             return plain(query_length, key_length, **kwargs)
         if call.packed is not None and module.is_decoder:
-            # [1 q d], to the ancestors
-            distance = (call.packed.seen - call.packed.positions[:, None])[None]
+            distance = (call.packed.seen - call.packed.positions[:, None])[
+                None
+            ]  # [1 q d], to the ancestors
         else:
             positions = call.positions[min(stream, len(call.positions) - 1)]
             distance = positions[:, None, :] - positions[:, :, None]  # [b s t]

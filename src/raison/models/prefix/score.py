@@ -1,28 +1,32 @@
 """Answers to questions through a trie: a prefix that several sets have in common is computed once.
 
-Candidates, steps, targets and texts of a search share their prefixes, so it pays one token for most candidates.
+Candidates, steps, targets and texts of a search share their prefixes, so it pays one token for most candidates. What a
+model computes at a node: encoder states of its source, then keys, values and hidden states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from raison.models.prefix.nodes import NODES, Source, compute_nodes, encode_sources, source_of
-from raison.models.prefix.trie import Trie
+from raison.core import progress
+from raison.core.records import Encoding, Target
+from raison.models.attention.call import Call
+from raison.models.prefix.trie import Packed, Trie, chains_of
 from raison.models.protocol import Question, Scored
 from raison.models.runner import meter
 from raison.models.runner.answers import Columns, answers_in, blank_answers
-from raison.models.runner.runner import Runner
+from raison.models.runner.runner import ModelInputs, Runner, blocks_of_view, logits_behind_blocks
 from raison.models.runner.score_cache import Memory
-from raison.models.runner.split_forward import logits_behind_blocks
 
 __all__ = ["score_by_prefixes"]
 
+NODES = 512  # per call: as fast as everything at once, and bounds memory
 ROWS = 8  # fewer rows in a matrix product round differently
 HEAD = 128  # rows of the vocabulary at a time
 
@@ -42,17 +46,18 @@ class Reading:
     place: tuple[int, int]  # set and target token
     slot: int
     token: int
-    rival: int | None
     output: str
+    rival: int | None = None
 
 
 @dataclass
 class Entered:
     """What is done before the trie is full: the numbers to read, and what the new nodes cost."""
 
-    readings: list[Reading]
     stop: int  # number of the first set that is left
-    new_nodes: dict[int, int]  # by question
+    readings: list[Reading] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)  # of each set
+    new_nodes: dict[int, int] = field(default_factory=dict)  # by question
 
 
 def score_by_prefixes(
@@ -61,11 +66,9 @@ def score_by_prefixes(
     """Answers to all questions through the memory's trie, whose nodes stay below its room."""
     trie = trie_of(memory, runner)
     results = [blank_answers(question) for question in questions]
-    sets = [
-        KeptSet(owner, row)
-        for owner, question in enumerate(questions)
-        for row in range(len(question.keep))
-    ]
+    sets: list[KeptSet] = []
+    for owner, question in enumerate(questions):
+        sets += [KeptSet(owner, row) for row in range(len(question.keep))]
     start = 0
     while start < len(sets):
         room = nodes_that_fit(trie, memory.room)
@@ -77,9 +80,7 @@ def score_by_prefixes(
         try:
             entered = enter_sets(questions, sets, start, trie, room)
             part = sets[start : entered.stop]
-            encoded = encode_sources(
-                runner, trie, (source_of_set(questions, each) for each in part)
-            )
+            encoded = encode_sources(runner, trie, entered.sources)
             compute_nodes(runner, trie, np.arange(known, len(trie)))
         except BaseException:
             trie.forget(range(known))  # nodes without their numbers must not be believed
@@ -116,6 +117,7 @@ def nodes_that_fit(trie: Trie, limit: int) -> int:
 
 
 def source_of_set(questions: Sequence[Question], kept_set: KeptSet) -> Source:
+    """What a set of kept tokens stands on."""
     question = questions[kept_set.owner]
     return source_of(question.encoding, np.flatnonzero(question.keep[kept_set.row]))
 
@@ -124,46 +126,49 @@ def enter_sets(
     questions: Sequence[Question], sets: Sequence[KeptSet], start: int, trie: Trie, room: int
 ) -> Entered:
     """Enter the nodes of as many sets as there is room for, beginning with `start`."""
-    entered = Entered([], len(sets), {})
+    entered = Entered(stop=len(sets))
     for number in range(start, len(sets)):
-        owner, row = sets[number]
-        question = questions[owner]
-        encoding, target = question.encoding, question.target
-        source = source_of(encoding, np.flatnonzero(question.keep[row]))
-        kept = source.read
+        kept_set = sets[number]
+        source = source_of_set(questions, kept_set)
         before = len(trie)
-        if number > start and before + len(kept) > room:
+        if number > start and before + len(source.read) > room:
             entered.stop = number
             return entered
 
-        path = trie.path(
-            encoding.ids[kept].tolist(), encoding.positions[kept].tolist(), source.stem
-        )
-        entered.new_nodes[owner] = entered.new_nodes.get(owner, 0) + len(trie) - before
-        for column, place in enumerate(np.searchsorted(kept, target.rows)):
-            reading = Reading(
-                owner=owner,
-                place=(row, column),
-                slot=path[place],
-                token=target.ids[column],
-                rival=None if target.contrast is None else target.contrast[column],
-                output=target.output,
-            )
-            entered.readings.append(reading)
+        path = trie.path(source.tokens, source.positions, source.stem)
+        new_nodes = len(trie) - before
+        owner = kept_set.owner
+        entered.sources.append(source)
+        entered.new_nodes[owner] = entered.new_nodes.get(owner, 0) + new_nodes
+        entered.readings += readings_of_set(kept_set, questions[owner].target, source, path)
     return entered
+
+
+def readings_of_set(
+    kept_set: KeptSet, target: Target, source: Source, path: list[int]
+) -> list[Reading]:
+    """The numbers of a set, one for each token of its target; `path` holds the nodes of its tokens."""
+    readings = []
+    for column, place in enumerate(np.searchsorted(source.read, target.rows)):
+        reading = Reading(
+            owner=kept_set.owner,
+            place=(kept_set.row, column),
+            slot=path[place],
+            token=target.ids[column],
+            output=target.output,
+        )
+        if target.contrast is not None:
+            reading.rival = target.contrast[column]
+        readings.append(reading)
+    return readings
 
 
 def known_nodes(questions: Sequence[Question], sets: Sequence[KeptSet], trie: Trie) -> set[int]:
     """Known nodes that the sets still to come will need."""
     needed: set[int] = set()
-    for each in sets:
-        encoding = questions[each.owner].encoding
-        source = source_of_set(questions, each)
-        tokens, positions = (
-            encoding.ids[source.read].tolist(),
-            encoding.positions[source.read].tolist(),
-        )
-        needed.update(trie.known(tokens, positions, source.stem))
+    for kept_set in sets:
+        source = source_of_set(questions, kept_set)
+        needed.update(trie.known(source.tokens, source.positions, source.stem))
     return needed
 
 
@@ -189,16 +194,186 @@ def answers_at_nodes(trie: Trie, readings: Sequence[Reading]) -> Scored:
     """[n 1] answers of a few nodes, all of them with a contrast or none."""
     if trie.hidden is None:
         raise ValueError("a trie without nodes has no answers")
-    slots = list(dict.fromkeys(reading.slot for reading in readings))
-    place_of = {slot: place for place, slot in enumerate(slots)}
-    filled = slots + [slots[-1]] * max(0, ROWS - len(slots))
-    device = trie.hidden.device
+    place_of: dict[int, int] = {}  # of each slot among the distinct ones
+    places = []
+    ids = []
+    contrast_ids = []
+    for reading in readings:
+        place = place_of.setdefault(reading.slot, len(place_of))
+        places.append(place)
+        ids.append([reading.token])
+        contrast_ids.append([reading.rival])
+    slots = list(place_of)
+    slots += [slots[-1]] * max(0, ROWS - len(slots))
 
-    logits = logits_behind_blocks(trie.view, trie.hidden[torch.tensor(filled, device=device)])
-    places = torch.tensor([place_of[reading.slot] for reading in readings], device=device)
-    ids = torch.tensor([[reading.token] for reading in readings], device=device)
-    contrast = None
+    device = trie.hidden.device
+    states = trie.hidden[torch.tensor(slots, device=device)]
+    logits = logits_behind_blocks(trie.view, states)
+    own = logits[torch.tensor(places, device=device)]
+    columns = Columns(own[:, None], torch.tensor(ids, device=device))
     if readings[0].rival is not None:
-        contrast = torch.tensor([[reading.rival] for reading in readings], device=device)
-    columns = Columns(logits[places][:, None], ids, contrast)
+        columns.contrast = torch.tensor(contrast_ids, device=device)
     return answers_in(columns, [reading.output for reading in readings])
+
+
+# -- what a model computes at nodes --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the nodes of a set stand on: the kept source tokens of an encoder-decoder; nothing in other models."""
+
+    encoding: Encoding
+    places: np.ndarray  # positions of the source tokens on the axis
+    read: np.ndarray  # positions of the kept tokens that the decoder reads
+    encodes: bool  # there is an encoder
+
+    @property
+    def tokens(self) -> list[int]:
+        """Ids of what the decoder reads."""
+        ids: list[int] = self.encoding.ids[self.read].tolist()
+        return ids
+
+    @property
+    def positions(self) -> list[int]:
+        """Original positions of what the decoder reads."""
+        positions: list[int] = self.encoding.positions[self.read].tolist()
+        return positions
+
+    @cached_property
+    def stem(self) -> Hashable:
+        """The source tokens with their positions, as a key."""
+        if not self.encodes:
+            return None
+        encoding, places = self.encoding, self.places
+        return encoding.ids[places].tobytes(), encoding.positions[places].tobytes()
+
+
+def source_of(encoding: Encoding, kept: np.ndarray) -> Source:
+    """The source of a set of kept tokens, and what the decoder reads of it."""
+    if encoding.segments[0] != "source":
+        return Source(encoding, kept[:0], kept, encodes=False)
+    inside = encoding.segment[kept] == 0
+    return Source(encoding, kept[inside], kept[~inside], encodes=True)
+
+
+def encode_sources(runner: Runner, trie: Trie, sources: Sequence[Source]) -> dict[int, int]:
+    """Compute encoder states of every new source, those of equal length together.
+
+    Returns the lengths of the new ones, by their numbers.
+    """
+    new: dict[int, int] = {}
+    by_length: dict[int, dict[Hashable, Source]] = {}
+    for number, source in enumerate(sources):
+        if not source.encodes:
+            return {}
+        length = len(source.places)
+        group = by_length.setdefault(length, {})
+        if source.stem not in trie.sources and source.stem not in group:
+            group[source.stem] = source
+            new[number] = length
+
+    for length, group in by_length.items():
+        if length == 0:
+            weight = next(trie.view.parameters())
+            nothing = weight.new_zeros(0, runner.loaded.setting("d_model"))
+            trie.sources.update(dict.fromkeys(group, nothing))
+            continue
+        several = list(group.values())
+        step = max(1, runner.budget.tokens // length)
+        for start in range(0, len(several), step):
+            part = several[start : start + step]
+            states = encoder_states(runner, trie, part)
+            for source, state in zip(part, states, strict=True):
+                trie.sources[source.stem] = state
+    return new
+
+
+def encoder_states(runner: Runner, trie: Trie, sources: Sequence[Source]) -> torch.Tensor:
+    """[n l d] encoder states of sources of equal length."""
+    ids = []
+    positions = []
+    for source in sources:
+        ids.append(source.encoding.ids[source.places])
+        positions.append(source.encoding.positions[source.places])
+    tokens = runner.put(np.stack(ids))
+    call = Call(positions=[runner.put(np.stack(positions))])
+    inputs: ModelInputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+    return runner.run_part(trie.view.get_encoder(), call, inputs)
+
+
+def compute_nodes(runner: Runner, trie: Trie, new: np.ndarray) -> None:
+    """Compute new nodes, parents before children, and keep their keys, values and hidden states."""
+    if not len(new):
+        return
+    first: dict[Hashable, int] = {}
+    for slot in new.tolist():
+        first.setdefault(trie.stems[slot], slot)
+    # sources together; parents come first
+    order = sorted(new.tolist(), key=lambda slot: first[trie.stems[slot]])
+    for start in range(0, len(order), NODES):
+        slots = np.array(order[start : start + NODES])
+        packed = packed_nodes(runner, trie, slots)
+        inputs = arguments_of_nodes(runner, trie, slots, packed)
+        call = Call(positions=[packed.positions[None]], packed=packed)
+        with torch.inference_mode():
+            hidden = runner.run_part(blocks_of_view(trie.view), call, inputs)
+            trie.write_hidden(packed.slots, hidden[0])
+        progress.report(min(start + NODES, len(order)), len(order))
+
+
+def packed_nodes(runner: Runner, trie: Trie, slots: np.ndarray) -> Packed:
+    """The nodes as one packed sequence."""
+    ancestors = trie.ancestors(slots)
+    return Packed(
+        trie=trie,
+        slots=runner.put(slots),
+        ancestors=runner.put(ancestors),
+        depth=runner.put(trie.depth[slots]),
+        positions=runner.put(trie.position[slots]),
+        seen=runner.put(trie.position[ancestors]),
+        chains=chains_of(trie.parent, slots),
+    )
+
+
+def arguments_of_nodes(
+    runner: Runner, trie: Trie, slots: np.ndarray, packed: Packed
+) -> ModelInputs:
+    """What the blocks are called with for these nodes; where they stand on sources, `packed` gets these."""
+    tokens = runner.put(trie.token[slots])[None]
+    inputs: ModelInputs = {
+        "input_ids": tokens,
+        "use_cache": False,
+        "attention_mask": torch.ones_like(tokens),
+    }
+    if runner.loaded.family.positions == "argument":
+        inputs["position_ids"] = runner.position_ids(packed.positions[None])
+
+    stems = [trie.stems[slot] for slot in slots.tolist()]
+    if stems[0] is None:
+        return inputs
+    states: list[torch.Tensor] = []  # of the distinct sources, one behind the other
+    start_of: dict[Hashable, int] = {}  # where each of them begins
+    end = 0
+    for stem in dict.fromkeys(stems):
+        state = trie.sources[stem]
+        states.append(state)
+        start_of[stem] = end
+        end += len(state)
+
+    starts = np.array([start_of[stem] for stem in stems])
+    sizes = np.array([len(trie.sources[stem]) for stem in stems])
+    columns = np.arange(max(1, sizes.max()))[None]
+    there = columns < sizes[:, None]
+    places = np.where(there, columns + starts[:, None], 0)
+    packed.source = runner.put(places)
+    packed.there = runner.put(there)
+
+    if end:
+        joined = torch.cat(states)
+    else:
+        joined = states[0].new_zeros(1, states[0].shape[1])
+    mask = torch.ones(1, len(joined), dtype=torch.long, device=joined.device)
+    inputs["encoder_hidden_states"] = joined[None]
+    inputs["encoder_attention_mask"] = mask
+    return inputs

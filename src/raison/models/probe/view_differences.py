@@ -10,7 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from raison.core.records import Encoding, Target
-from raison.models.attention.view import bare
+from raison.models.attention.view import plain_clone
 from raison.models.protocol import InspectableModel
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, pieces_of_whole_texts
@@ -73,7 +73,7 @@ def outcomes_of_plain_model(
     inputs = runner.arguments(chunk, "mask").inputs
     tokens = {name: value for name, value in inputs.items() if is_about_tokens(name)}
     with watch or nullcontext():
-        plain = bare(runner.loaded.hf, attention)
+        plain = plain_clone(runner.loaded.hf, attention)
         runner.task.prepare_view(plain)
         output = plain(**tokens)
     return runner.columns(output, chunk)

@@ -12,8 +12,14 @@ from collections.abc import Callable
 
 import torch
 
-from raison.models.attention.products import Arguments, Function, Options, argument, name_of
-from raison.models.relevance.rules import sum_to_shape, with_backward, without_backward
+from raison.models.attention.products import Arguments, Function, Options, name_of
+from raison.models.relevance.rules import (
+    argument,
+    is_signal,
+    sum_to_shape,
+    with_backward,
+    without_backward,
+)
 
 __all__ = ["elementwise", "layer_norm", "logsumexp", "product", "quotient", "softmax"]
 
@@ -52,9 +58,7 @@ def secant(
 
 def elementwise(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
     """An element-wise function: tanh, an activation, a power, a root."""
-    place = next(
-        i for i, value in enumerate(args) if isinstance(value, torch.Tensor) and value.requires_grad
-    )
+    place = next(place for place, value in enumerate(args) if is_signal(value))
     x = args[place]
     result = without_backward(function, args, kwargs)
 
@@ -80,11 +84,15 @@ def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
         g = of_input(gradient)
         left = mean_of_halves(a)
         right = mean_of_halves(b)
-        for_left = g @ right.mT if of_matrices else g * right
-        for_right = left.mT @ g if of_matrices else g * left
-        return with_zeros(sum_to_shape(for_left, left.shape)), with_zeros(
-            sum_to_shape(for_right, right.shape)
-        )
+        if of_matrices:
+            for_left = g @ right.mT
+            for_right = left.mT @ g
+        else:
+            for_left = g * right
+            for_right = g * left
+        shares_of_left = sum_to_shape(for_left, left.shape)
+        shares_of_right = sum_to_shape(for_right, right.shape)
+        return with_zeros(shares_of_left), with_zeros(shares_of_right)
 
     return with_backward(result, pull, a, b)
 
@@ -106,9 +114,8 @@ def quotient(function: Function, args: Arguments, kwargs: Options) -> torch.Tens
 
 def shares_of_logsumexp(x: torch.Tensor, axis: int) -> torch.Tensor:
     """w with Σ_j w_j Δx_j = ΔL for L = ln Σ exp x: through exp, sum and logarithm, scaled so that nothing overflows."""
-    x = x.detach().clamp(
-        min=torch.finfo(x.dtype).min / 4
-    )  # a row that may see nothing has only the lowest number
+    # a row that may see nothing has only the lowest number
+    x = x.detach().clamp(min=torch.finfo(x.dtype).min / 4)
     total = x.logsumexp(axis, keepdim=True)
     top = torch.stack(halves(total)).amax(0)
     tops = torch.cat([top, top])
@@ -130,7 +137,8 @@ def softmax(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
         logs = x.detach() - x.detach().logsumexp(axis, keepdim=True)
         inner = of_input(gradient) * secant(result, logs, torch.exp)
-        return (with_zeros(inner - shares_of_logsumexp(x, axis) * inner.sum(axis, keepdim=True)),)
+        total = inner.sum(axis, keepdim=True)
+        return (with_zeros(inner - shares_of_logsumexp(x, axis) * total),)
 
     return with_backward(result, pull, x)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,12 +21,11 @@ from raison.models.attention.products import (
     Mark,
     Options,
     Products,
-    argument,
-    signals_in,
+    Result,
 )
-from raison.models.relevance.rules import Rule, with_backward
+from raison.models.relevance.rules import Rule, argument, is_signal, signals_in, with_backward
 
-__all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "activation", "one", "two"]
+__all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "one_signal", "two_signals"]
 
 # functions whose own backward step is right for relevance too: they move, cut, join or drop numbers
 MOVES = SHAPES | frozenset(
@@ -44,17 +42,16 @@ STATISTICS = frozenset("rsqrt sqrt pow var std norm".split())  # of a norm that 
 
 SUBTRACTED = {"add": None, "sub": 1, "rsub": 0}  # which argument of an addition is subtracted
 
-Fits = Callable[
-    [str, int], bool
-]  # (name of the function, number of its signals) -> whether a rule is for it
+# (name of the function, number of its signals) -> whether a rule is for it
+Fits = Callable[[str, int], bool]
 
 
-def one(*names: str) -> Fits:
+def one_signal(*names: str) -> Fits:
     """Functions of these names with a single signal among their arguments."""
     return lambda name, signals: signals == 1 and name in names
 
 
-def two(*names: str) -> Fits:
+def two_signals(*names: str) -> Fits:
     """Functions of these names whose first two arguments are both signals."""
     return lambda name, signals: signals == 2 and name in names
 
@@ -65,9 +62,8 @@ class Heads:
 
     syntactic: np.ndarray
     positional: np.ndarray
-    released: bool = (
-        False  # as the published code does it: no renormalisation, saved maps see no mask
-    )
+    # as the published code does it: no renormalisation, saved maps see no mask
+    released: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,13 +71,12 @@ class Rules:
     """An ordered table of rules, and what its backward pass carries."""
 
     table: tuple[tuple[Fits, Rule], ...]
-    gates_constant: bool = (
-        False  # of a product with an activation's result, that result is taken as given
-    )
-    gradients: bool = (
-        False  # it carries gradients: relevance is their product with the tensor they belong to
-    )
-    paired: bool = False  # it carries multipliers between an input and its reference, the two halves of the batch
+    # of a product with an activation's result, that result is taken as given
+    gates_constant: bool = False
+    # it carries gradients: relevance is their product with the tensor they belong to
+    gradients: bool = False
+    # it carries multipliers between an input and its reference, the two halves of the batch
+    paired: bool = False
     heads: Heads | None = None
 
     def through(self, heads: Heads | None) -> Rules:
@@ -94,18 +89,18 @@ class Relevance(Products):
     def __init__(self, rules: Rules, rows: int = 0):
         super().__init__()
         self.rules = rules
-        self.constants = torch.zeros(
-            rows, dtype=torch.float64
-        )  # [b] relevance of added constants in a backward pass
-        self.maps: dict[
-            int, torch.Tensor
-        ] = {}  # [b h s t] attention weights as they enter their product with values
-        self.strange: set[str] = (
-            set()
-        )  # functions without a rule: their gradient was taken, nothing is promised
-        self._gates: dict[int, torch.Tensor] = {}  # results of activations, by id
+        # [b] relevance of added constants in a backward pass
+        self.constants = torch.zeros(rows, dtype=torch.float64)
+        # [b h s t] attention weights as they enter their product with values
+        self.maps: dict[int, torch.Tensor] = {}
+        # functions without a rule: their gradient was taken, nothing is promised
+        self.strange: set[str] = set()
+        # results of activations, by id
+        self._gates: dict[int, torch.Tensor] = {}
 
-    def other(self, name: str, function: Function, args: Arguments, kwargs: Options) -> Any:
+    def run_function(
+        self, name: str, function: Function, args: Arguments, kwargs: Options
+    ) -> Result:
         signals = len(signals_in(args, kwargs))
         if signals == 0 or name in MOVES:
             result = function(*args, **kwargs)
@@ -128,12 +123,13 @@ class Relevance(Products):
     def meet_constant(self, constant: torch.Tensor, slope: torch.Tensor) -> None:
         """In a backward pass: relevance of a constant is the gradient of the sum that it is part of, times itself."""
         shares = slope.detach() * constant.to(slope)
-        totals = shares.reshape(len(self.constants), -1).sum(1)  # rows first, also if folded
+        by_row = shares.reshape(len(self.constants), -1)  # rows first, also if folded
+        totals = by_row.sum(1)
         self.constants += totals.cpu().double()  # some devices have no float64
 
     def by_rule(
         self, name: str, signals: int, function: Function, args: Arguments, kwargs: Options
-    ) -> Any:
+    ) -> Result:
         """The result under the first rule that is for such a function; under its own where there is none."""
         for fits, rule in self.rules.table:
             if fits(name, signals):
@@ -152,9 +148,9 @@ class Relevance(Products):
             return left.detach(), right
         return left, right.detach()
 
-    def product(
-        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, multiply: Function
-    ) -> torch.Tensor:
+    def factors_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         heads = self.rules.heads
         shape = weights.shape
         if heads is not None and heads.released:
@@ -164,12 +160,18 @@ class Relevance(Products):
 
         # a tensor of its own, whose relevance is that of this product alone
         by_head = (*mark.heads, *shape[-2:])
-        self.maps[mark.number] = weights.reshape(by_head).view(by_head)
-        result = super().product(mark, self.maps[mark.number].reshape(shape), values, multiply)
+        own_weights = weights.reshape(by_head).view(by_head)
+        self.maps[mark.number] = own_weights
+        return own_weights.reshape(shape), values
+
+    def result_of_product(
+        self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, product: torch.Tensor
+    ) -> torch.Tensor:
+        heads = self.rules.heads
         if heads is None or heads.released:
-            return result
+            return product
         return through_heads(
-            result, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number]
+            product, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number]
         )
 
 
@@ -197,10 +199,6 @@ def added_constant(name: str, args: Arguments) -> torch.Tensor | None:
     (place,) = constants
     value = torch.as_tensor(args[place])
     return -value if place == SUBTRACTED[name] else value
-
-
-def is_signal(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.requires_grad
 
 
 def beside(name: str, function: Function) -> Function:
@@ -236,26 +234,18 @@ def through_heads(
     if not (syntactic.any() or positional.any()):
         return result.detach()
     share = 1.0 / np.maximum(1, syntactic.astype(float) + positional)
-    masks = [
-        torch.from_numpy(kind * share).to(result) for kind in (syntactic, positional)
-    ]  # [h] each
+    syntactic_mask = torch.from_numpy(syntactic * share).to(result)[None, :, None]
+    positional_mask = torch.from_numpy(positional * share).to(result)[None, :, None]
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         folded = relevance.reshape(*heads, -1)  # [b h s·d]
-        parts = [folded * mask[None, :, None] for mask in masks]
-        totals = torch.stack([part.sum((1, 2)) for part in parts])  # [2 b]
+        syntactic_part = folded * syntactic_mask
+        positional_part = folded * positional_mask
+        totals = torch.stack([syntactic_part.sum((1, 2)), positional_part.sum((1, 2))])  # [2 b]
         sizes = totals.abs().sum(0)
         wanted = totals.abs() / sizes * folded.sum((1, 2))
         factors = torch.where(totals == 0, 0.0, wanted / totals)[:, :, None, None]
-        kept = parts[0] * factors[0] + parts[1] * factors[1]
+        kept = syntactic_part * factors[0] + positional_part * factors[1]
         return (kept.reshape(relevance.shape),)
 
     return with_backward(result, pull, result)
-
-
-def activation(plain: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-    """An activation that is written in Python, as one function that a mode can see."""
-    if torch.overrides.has_torch_function((x,)):
-        result: torch.Tensor = torch.overrides.handle_torch_function(activation, (x,), plain, x)
-        return result
-    return plain(x)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from itertools import chain
 
 import numpy as np
 import torch
@@ -21,19 +21,19 @@ from raison.models.relevance.mode import Relevance, Rules
 from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
 from raison.models.runner.recorded_pass import (
+    RowOfChunk,
     by_stream,
     gradients,
     in_layout,
     plan_traces,
     prepare_traces,
     rounds,
+    streams_of_map,
 )
 from raison.models.runner.runner import Prepared, Runner
-from raison.models.runner.trace_rows import RowOfChunk, streams_of_map
 
 __all__ = ["RELATES", "relevance_traces", "rescale_traces"]
 
-T = TypeVar("T")
 RELATES = frozenset({"relevance", "attention", "cuts"})
 EVERYTHING_KEPT = frozenset({"attention_gradients"})  # what a row of such a pass costs
 
@@ -45,9 +45,8 @@ class RelevanceOfPass:
     leaves: list[torch.Tensor]  # per stream [b t d]
     maps: list[torch.Tensor] = field(default_factory=list)  # [b h s t]
     hidden: list[list[torch.Tensor]] = field(default_factory=list)  # per stream, per layer [b t d]
-    crossing: list[torch.Tensor] = field(
-        default_factory=list
-    )  # keys and values of each cross-attention, in turn
+    # keys and values of each cross-attention, in turn
+    crossing: list[torch.Tensor] = field(default_factory=list)
 
 
 # -- relevance of one text -----------------------------------------------------------------------------------
@@ -94,21 +93,22 @@ def traces_under_rules(
     if "attention" in want:
         sources["maps"] = [mode.maps[number] for number in sorted(mode.maps)]
     if "cuts" in want:
-        sources["hidden"] = joined(hidden)
-        sources["crossing"] = joined(call.crossing)
+        sources["hidden"] = list(chain(*hidden))
+        sources["crossing"] = list(chain(*call.crossing))
 
     for each in rounds(prepared.chunk, pairs, targets):
         columns = runner.columns(output, each.chunk)
         mode.constants.zero_()
-        told = relevance_of(columns, each.active(columns.logits.device), sources, rules)
+        active = each.active(columns.logits.device)
+        relevance = relevance_of_sources(columns, active, sources, rules)
         found = RelevanceOfPass(
-            leaves=told["leaves"],
-            maps=told.get("maps", []),
-            hidden=by_stream(told.get("hidden", []), hidden),
-            crossing=told.get("crossing", []),
+            leaves=relevance["leaves"],
+            maps=relevance.get("maps", []),
+            hidden=by_stream(relevance.get("hidden", []), hidden),
+            crossing=relevance.get("crossing", []),
         )
         logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
-        values = values_of(columns, each.chunk.target_outputs()).detach()
+        values = values_of(columns, each.chunk.outputs).detach()
         for row, pair in each.rows:
             trace = trace_of_row(RowOfChunk(each.chunk, row), call, found)
             trace.value = float(values[row].sum())
@@ -118,7 +118,7 @@ def traces_under_rules(
             yield pair, trace
 
 
-def relevance_of(
+def relevance_of_sources(
     columns: Columns, active: torch.Tensor, sources: dict[str, list[torch.Tensor]], rules: Rules
 ) -> dict[str, list[torch.Tensor]]:
     """The relevance that backward passes from the active rows bring to the sources."""
@@ -130,16 +130,12 @@ def relevance_of(
     if rules.gradients:
         start = mine if rival is None else mine - rival
         slopes = gradients(start.sum(), sources, keep_graph=True)
-        return {name: products(slopes[name], sources[name]) for name in sources}
+        return {name: slopes_times_inputs(slopes[name], sources[name]) for name in sources}
 
-    width = mine.shape[1]
     total: dict[str, list[torch.Tensor]] = {}
-    for column in range(width):
-        add(total, 1.0 / width, gradients(mine[:, column].sum(), sources, keep_graph=True))
-    if rival is None:
-        return total
-    for column in range(width):
-        add(total, -1.0 / width, gradients(rival[:, column].sum(), sources, keep_graph=True))
+    add_passes(total, mine, sources, sign=1.0)
+    if rival is not None:
+        add_passes(total, rival, sources, sign=-1.0)
     return total
 
 
@@ -148,29 +144,34 @@ def logits_of(columns: Columns, ids: torch.Tensor) -> torch.Tensor:
     return columns.logits.gather(-1, ids[..., None])[..., 0]
 
 
-def products(slopes: list[torch.Tensor], tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+def slopes_times_inputs(
+    slopes: list[torch.Tensor], tensors: list[torch.Tensor]
+) -> list[torch.Tensor]:
     """Relevance of tensors under rules that pass gradients on."""
     return [slope * tensor.detach() for slope, tensor in zip(slopes, tensors, strict=True)]
 
 
-def add(
-    total: dict[str, list[torch.Tensor]], weight: float, found: dict[str, list[torch.Tensor]]
+def add_passes(
+    total: dict[str, list[torch.Tensor]],
+    logits: torch.Tensor,
+    sources: dict[str, list[torch.Tensor]],
+    *,
+    sign: float,
 ) -> None:
-    """Add what one backward pass brought to what the ones before did."""
-    for name, tensors in found.items():
-        before = total.get(name) or [torch.zeros_like(tensor) for tensor in tensors]
-        total[name] = [old + weight * new for old, new in zip(before, tensors, strict=True)]
-
-
-def joined(groups: Sequence[Sequence[T]]) -> list[T]:
-    """All members of several groups."""
-    return [member for group in groups for member in group]
+    """Add to a total what a backward pass from each column of logits [b m] brings to the sources, as a mean."""
+    width = logits.shape[1]
+    weight = sign / width
+    for column in range(width):
+        found = gradients(logits[:, column].sum(), sources, keep_graph=True)
+        for name, tensors in found.items():
+            before = total.get(name) or list(map(torch.zeros_like, tensors))
+            total[name] = [old + weight * new for old, new in zip(before, tensors, strict=True)]
 
 
 def trace_of_row(row: RowOfChunk, call: Call, found: RelevanceOfPass) -> Trace:
     """The trace of one row, on the axis of its encoding."""
     trace = Trace(row.part.encoding, row.part.required_target, 0.0)
-    relevance = torch.zeros(len(row.part.encoding), dtype=found.leaves[0].dtype)
+    relevance = torch.zeros(row.part.encoding.ids.shape, dtype=found.leaves[0].dtype)
     for stream, tensor in enumerate(found.leaves):
         places = torch.from_numpy(row.places[stream])
         relevance[places] = tensor[row.row, row.spans[stream]].sum(-1).cpu()
@@ -190,16 +191,15 @@ def maps_of_row(row: RowOfChunk, call: Call, maps: list[torch.Tensor]) -> list[M
         kind = call.maps[number].kind if call.maps else "self"
         row_stream, column_stream = streams_of_map(kind)
         layers[kind] = layers.get(kind, -1) + 1
-        result.append(
-            Map(
-                kind=kind,
-                layer=layers[kind],
-                rows=row.places[row_stream],
-                cols=row.places[column_stream],
-                weights=torch.empty(0),
-                relevance=tensor[row.row, :, row.spans[row_stream], row.spans[column_stream]],
-            )
+        own = Map(
+            kind=kind,
+            layer=layers[kind],
+            rows=row.places[row_stream],
+            cols=row.places[column_stream],
+            weights=torch.empty(0),
+            relevance=tensor[row.row, :, row.spans[row_stream], row.spans[column_stream]],
         )
+        result.append(own)
     return result
 
 
@@ -209,18 +209,24 @@ def cuts_of_row(row: int, found: RelevanceOfPass) -> list[float]:
     In an encoder-decoder a border of the decoder is crossed also by what went over to the encoder behind it, and a
     border of the encoder leaves out what stayed with the decoder's own words.
     """
-    *source, own = [[float(state[row].sum()) for state in stream] for stream in found.hidden]
-    if not source:
+    own = totals_of_row(found.hidden[-1], row)
+    if len(found.hidden) == 1:
         return own[::-1]
 
-    crossed = [float(tensor[row].sum()) for tensor in found.crossing]
-    over = [
-        keys + values for keys, values in zip(crossed[::2], crossed[1::2], strict=True)
-    ]  # per layer
+    source = totals_of_row(found.hidden[0], row)
+    crossed = totals_of_row(found.crossing, row)
+    over = []  # per layer
+    for keys, values in zip(crossed[::2], crossed[1::2], strict=True):
+        over.append(keys + values)
     behind = [sum(over[layer:]) for layer in range(len(over) + 1)]
     decoder = [stayed + went for stayed, went in zip(own, behind, strict=True)]
-    encoder = [own[0] + each for each in source[0]]
+    encoder = [own[0] + each for each in source]
     return decoder[::-1] + encoder[::-1]
+
+
+def totals_of_row(tensors: Sequence[torch.Tensor], row: int) -> list[float]:
+    """The total of each tensor in one row of the batch."""
+    return [float(tensor[row].sum()) for tensor in tensors]
 
 
 # -- from a reference to a text ------------------------------------------------------------------------------
@@ -251,18 +257,17 @@ def rescale_traces(
         mode = Relevance(rules)
         output = runner.forward(both, graph=True, watch=mode)
         with torch.enable_grad(), mode:
-            values = values_of(runner.columns(output, both.chunk), both.chunk.target_outputs()).sum(
-                -1
-            )  # [2b]
+            columns = runner.columns(output, both.chunk)
+            values = values_of(columns, both.chunk.outputs).sum(-1)  # [2b]
 
         count = len(numbers)
-        slopes = gradients(values[:count].sum(), {"leaves": call.leaves}, keep_graph=False)[
-            "leaves"
-        ]
+        sources = {"leaves": call.leaves}
+        slopes = gradients(values[:count].sum(), sources, keep_graph=False)
         shares = []
-        for leaf, slope in zip(call.leaves, slopes, strict=True):
-            change = leaf.detach()[:count] - leaf.detach()[count:]
-            shares.append(slope[:count] * change)
+        for leaf, slope in zip(call.leaves, slopes["leaves"], strict=True):
+            inputs = leaf.detach()[:count]
+            baselines = leaf.detach()[count:]
+            shares.append(slope[:count] * (inputs - baselines))
         for row, number in enumerate(numbers):
             trace = trace_of_row(RowOfChunk(prepared.chunk, row), call, RelevanceOfPass(shares))
             trace.value = float(values[row].detach())

@@ -10,21 +10,23 @@ Relevance rules (R): `linear`, `addition`, `product_of_signals`, `half_each`, `i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
-from raison.models.attention.products import Arguments, Function, Options, argument, tensors_in
+from raison.models.attention.products import Arguments, Function, Options, Result
 
 __all__ = [
     "Pull",
     "Rule",
     "addition",
+    "argument",
     "constant",
     "half_each",
     "half_gradients",
     "identity",
+    "is_signal",
     "linear",
     "norm_as_given",
     "only_signal",
@@ -32,17 +34,50 @@ __all__ = [
     "pooling",
     "product_of_signals",
     "ratio",
+    "signals_in",
     "sum_to_shape",
+    "tensors_in",
     "with_backward",
     "without_backward",
 ]  # fmt: skip
 
-Rule = Callable[[Function, Arguments, Options], Any]
-Pull = Callable[
-    [torch.Tensor], tuple[torch.Tensor, ...]
-]  # of a result's relevance: what each signal gets
+Rule = Callable[[Function, Arguments, Options], Result]
+# of a result's relevance: what each signal gets
+Pull = Callable[[torch.Tensor], tuple[torch.Tensor, ...]]
 SMALL = 1e-9  # denominators are kept at least this far from zero, as in the reference code of Chefer et al.
 UNSURE = 16  # units in the last place: a sum of positive parts below that may be rounding
+
+
+# -- what a function is called with --------------------------------------------------------------------------
+
+
+def argument(args: Arguments, kwargs: Options, place: int, name: str, default: Any = None) -> Any:
+    """An argument of a function, given by its place or by its name."""
+    if len(args) > place:
+        return args[place]
+    return kwargs.get(name, default)
+
+
+def tensors_in(values: Iterable[object]) -> Iterator[torch.Tensor]:
+    """The tensors among values, also those in lists."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from tensors_in(value)
+
+
+def is_signal(value: object) -> bool:
+    """Whether an argument depends on the input."""
+    return isinstance(value, torch.Tensor) and value.requires_grad
+
+
+def signals_in(args: Arguments, kwargs: Options) -> list[torch.Tensor]:
+    """The arguments that depend on the input: weights are frozen, so only those want a gradient."""
+    return [value for value in tensors_in((*args, *kwargs.values())) if value.requires_grad]
+
+
+# -- backward steps ------------------------------------------------------------------------------------------
 
 
 class Rewired(torch.autograd.Function):
@@ -64,7 +99,7 @@ def with_backward(result: torch.Tensor, pull: Pull, *signals: torch.Tensor) -> t
     return changed
 
 
-def without_backward(function: Function, args: Arguments, kwargs: Options) -> Any:
+def without_backward(function: Function, args: Arguments, kwargs: Options) -> Result:
     """What a function gives, without its own backward step."""
     with torch.no_grad():
         return function(*args, **kwargs)
@@ -87,6 +122,9 @@ def sum_to_shape(relevance: torch.Tensor, shape: torch.Size) -> torch.Tensor:
 def only_signal(args: Arguments, kwargs: Options) -> torch.Tensor:
     """The first argument that depends on the input."""
     return next(tensor for tensor in tensors_in((*args, *kwargs.values())) if tensor.requires_grad)
+
+
+# -- rules for relevance -------------------------------------------------------------------------------------
 
 
 def affine_parts(
@@ -164,7 +202,7 @@ def pooling(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     result = without_backward(function, args, kwargs)
     axis = argument(args, kwargs, 1, "dim")
     if isinstance(axis, (tuple, list)) and len(axis) == 1:
-        axis = axis[0]
+        (axis,) = axis
     keep_axis = argument(args, kwargs, 2, "keepdim", False)
     if not isinstance(axis, int) or axis % x.dim() == 0:
         raise NotImplementedError("a sum over the whole tensor or over the batch has no rule")
@@ -172,13 +210,15 @@ def pooling(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         if not keep_axis:
             relevance = relevance.unsqueeze(axis)
-        parts = x.detach() * safe_quotient(relevance, x.detach().sum(axis, keepdim=True))
+        inputs = x.detach()
+        parts = inputs * safe_quotient(relevance, inputs.sum(axis, keepdim=True))
 
         # each term is rescaled as a whole, by its share of all terms' sizes
-        others = tuple(each for each in range(1, x.dim()) if each != axis % x.dim())
-        totals = parts.sum(others, keepdim=True)  # [b .. terms ..]
+        axes = list(range(1, x.dim()))
+        whole = relevance.sum(axes, keepdim=True)
+        axes.remove(axis % x.dim())
+        totals = parts.sum(axes, keepdim=True)  # [b .. terms ..]
         sizes = totals.abs()
-        whole = relevance.sum(tuple(range(1, x.dim())), keepdim=True)
         weights = safe_quotient(sizes, sizes.sum(axis, keepdim=True))
         return (parts * safe_quotient(weights * whole, totals),)
 
@@ -219,7 +259,7 @@ def half_each(function: Function, args: Arguments, kwargs: Options) -> torch.Ten
     return with_backward(result, pull, a, b)
 
 
-def constant(function: Function, args: Arguments, kwargs: Options) -> Any:
+def constant(function: Function, args: Arguments, kwargs: Options) -> Result:
     """The result is no signal: statistics of a norm, attention weights where they are taken as given."""
     return without_backward(function, args, kwargs)
 
@@ -227,7 +267,7 @@ def constant(function: Function, args: Arguments, kwargs: Options) -> Any:
 # -- rules for gradients, whose product with the input is the relevance ------------------------------------------------
 
 
-def own_gradient(function: Function, args: Arguments, kwargs: Options) -> Any:
+def own_gradient(function: Function, args: Arguments, kwargs: Options) -> Result:
     """Its own gradient: linear functions, whose gradient times input is the ε-rule with ε = 0."""
     return function(*args, **kwargs)
 

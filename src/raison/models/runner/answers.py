@@ -50,14 +50,15 @@ def values_of(columns: Columns, outputs: Sequence[str]) -> torch.Tensor:
         return difference
 
     norm = logits.logsumexp(-1)
+    prob = (mine - norm).exp()
     if rival is None:
         log_prob = mine - norm
-        prob = (mine - norm).exp() - 0.0
     else:
         log_prob = difference
-        prob = (mine - norm).exp() - (rival - norm).exp()
+        prob = prob - (rival - norm).exp()
     code = torch.tensor(codes, device=logits.device)[:, None]
-    return torch.where(code == 0, difference, torch.where(code == 1, log_prob, prob))
+    log_prob_or_prob = torch.where(code == 1, log_prob, prob)
+    return torch.where(code == 0, difference, log_prob_or_prob)
 
 
 def answers_in(columns: Columns, outputs: Sequence[str]) -> Scored:
@@ -66,17 +67,19 @@ def answers_in(columns: Columns, outputs: Sequence[str]) -> Scored:
     logits = columns.logits
     mine = picked(logits, columns.ids)
     best, place = logits.topk(min(2, logits.shape[-1]), dim=-1)
+    predicted = place[..., 0]
     if columns.contrast is None:
-        other = torch.where(place[..., 0] == columns.ids, best[..., -1], best[..., 0])
+        other = torch.where(predicted == columns.ids, best[..., -1], best[..., 0])
     else:
         other = picked(logits, columns.contrast)
     # bytes are summed twice as fast as truth values, and this is half of the work here
-    rank = (logits > mine[..., None]).view(torch.uint8).sum(-1, dtype=torch.int32).long()
+    better = (logits > mine[..., None]).view(torch.uint8)
+    rank = better.sum(-1, dtype=torch.int32).long()
     return Scored(
         value=values_of(columns, outputs).cpu().numpy(),
         rank=rank.cpu().numpy(),
         margin=(mine - other).cpu().numpy(),
-        predicted=place[..., 0].cpu().numpy(),
+        predicted=predicted.cpu().numpy(),
     )
 
 

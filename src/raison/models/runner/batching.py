@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from raison.core.records import Encoding, Target
 from raison.models.protocol import Budget
 
 __all__ = [
+    "AskedTargets",
     "Chunk",
     "Piece",
     "RowBytes",
@@ -26,9 +27,8 @@ __all__ = [
     "streams_of",
 ]
 
-RowBytes = Callable[
-    [tuple[int, ...], int], int
-]  # (lengths of the streams, columns) -> bytes of one row
+# (lengths of the streams, columns) -> bytes of one row
+RowBytes = Callable[[tuple[int, ...], int], int]
 
 
 def streams_of(encoding: Encoding) -> list[np.ndarray]:
@@ -86,10 +86,15 @@ def pieces(
 ) -> Iterator[Piece]:
     """Split the keep-masks [n t] of a question by the lengths that will run: multiples of `stride`, where it can be."""
     size = len(encoding)
-    inputs = np.ones(size, bool) if target is None else target.inputs(size)
-    given = encoding.fixed if target is None else target.given(encoding)
+    inputs = np.ones(size, bool)
+    given = encoding.fixed
+    if target is not None:
+        inputs = target.inputs(size)
+        given = target.given(encoding)
     visible = (keep | given) & inputs
-    runs = visible if delete else np.broadcast_to(rounded_up(inputs, stride), visible.shape)
+    runs = visible
+    if not delete:
+        runs = np.broadcast_to(rounded_up(inputs, stride), visible.shape)
 
     streams = streams_of(encoding)
     lengths = np.stack([runs[:, stream].sum(1) for stream in streams], axis=1)  # [n streams]
@@ -98,7 +103,7 @@ def pieces(
         which = np.flatnonzero(group.reshape(-1) == number)
         index = []
         for stream, length in zip(streams, shape, strict=True):
-            columns = np.nonzero(runs[np.ix_(which, stream)])[1]
+            _, columns = np.nonzero(runs[np.ix_(which, stream)])
             index.append(stream[columns.reshape(len(which), length)])
         shown = [visible[which[:, None], positions] for positions in index]
         yield Piece(owner, which, encoding, target, index, shown)
@@ -108,12 +113,12 @@ def pieces_of_whole_texts(
     encodings: Sequence[Encoding], targets: Sequence[Target | None] = ()
 ) -> list[Piece]:
     """One row for each text, of which nothing is removed."""
-    found: list[Piece] = []
-    for number, encoding in enumerate(encodings):
+    wanted = targets or [None] * len(encodings)
+    plan: list[Piece] = []
+    for number, (encoding, target) in enumerate(zip(encodings, wanted, strict=True)):
         everything = np.ones((1, len(encoding)), bool)
-        target = targets[number] if targets else None
-        found += pieces(number, encoding, target, everything, False)
-    return found
+        plan += pieces(number, encoding, target, everything, delete=False)
+    return plan
 
 
 def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
@@ -128,6 +133,16 @@ def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
 
 
 @dataclass
+class AskedTargets:
+    """What the rows of a forward pass are asked about."""
+
+    ids: np.ndarray  # [b m] the outcomes
+    # [b m] the columns from which they are read; m = 0 where they are read from no rows
+    rows: np.ndarray
+    contrasts: np.ndarray | None = None  # [b m] the outcomes that these are compared with
+
+
+@dataclass
 class Chunk:
     """One forward pass: parts with padding on one side, or none."""
 
@@ -135,6 +150,13 @@ class Chunk:
     lengths: tuple[int, ...]
     side: str
     picked: bool = False  # the output holds only the rows that the targets are read from
+    asked: AskedTargets | None = field(init=False)  # None where the parts ask about no target
+
+    outputs: list[str] = field(init=False)  # [b] the unit in which each row is answered
+
+    def __post_init__(self) -> None:
+        self.asked = self.asked_targets()
+        self.outputs = self.target_outputs()
 
     @property
     def rows(self) -> int:
@@ -144,19 +166,11 @@ class Chunk:
     def tokens(self) -> int:
         return sum(len(part) * sum(part.lengths) for part in self.parts)
 
-    @property
-    def has_targets(self) -> bool:
-        """All parts ask about a target; else none does."""
-        return self.parts[0].target is not None
-
-    @property
-    def targets(self) -> list[Target]:
-        """The target of each part."""
-        return [part.required_target for part in self.parts]
-
     def offset(self, part: Piece, stream: int) -> int:
         """Columns of padding before the tokens of `part`."""
-        return self.lengths[stream] - part.lengths[stream] if self.side == "left" else 0
+        if self.side != "left":
+            return 0
+        return self.lengths[stream] - part.lengths[stream]
 
     def span(self, part: Piece, stream: int) -> slice:
         """The columns in which the tokens of `part` stand."""
@@ -168,9 +182,11 @@ class Chunk:
         result = np.full((self.rows, self.lengths[stream]), empty, dtype=values[0].dtype)
         row = 0
         for part, value in zip(self.parts, values, strict=True):
+            end = row + len(part)
             start = self.offset(part, stream)
-            result[row : row + len(part), start : start + value.shape[1]] = value
-            row += len(part)
+            stop = start + value.shape[1]
+            result[row:end, start:stop] = value
+            row = end
         return result
 
     def spread(self, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -195,21 +211,28 @@ class Chunk:
         return result
 
     def target_outputs(self) -> list[str]:
-        """[b] the unit in which each row is answered."""
+        """[b] the unit in which each row is answered; empty where the parts ask about no target."""
         outputs: list[str] = []
         for part in self.parts:
-            outputs += [part.required_target.output] * len(part)
+            if part.target is not None:
+                outputs += [part.target.output] * len(part)
         return outputs
 
-    def target_ids(self) -> np.ndarray:
-        """[b m] the outcomes that are asked about."""
-        return self.spread([np.array(target.ids) for target in self.targets])
+    def asked_targets(self) -> AskedTargets | None:
+        """The targets of its rows; None where the parts ask about none."""
+        if self.parts[0].target is None:  # all parts ask about a target, or none does
+            return None
 
-    def contrast_ids(self) -> np.ndarray | None:
-        """[b m] the outcomes that these are compared with; None where there are none."""
-        contrasts = [target.contrast for target in self.targets]
-        given = [np.array(contrast) for contrast in contrasts if contrast is not None]
-        return self.spread(given) if given else None
+        targets = [part.required_target for part in self.parts]
+        ids = [np.array(target.ids) for target in targets]
+        read_at_rows = all(target.rows.size for target in targets)
+        contrasts = [np.array(target.contrast) for target in targets if target.contrast is not None]
+        asked = AskedTargets(ids=self.spread(ids), rows=np.zeros((self.rows, 0), int))
+        if contrasts:
+            asked.contrasts = self.spread(contrasts)
+        if read_at_rows:
+            asked.rows = self.target_columns()
+        return asked
 
 
 @dataclass(frozen=True)
@@ -230,12 +253,13 @@ def chunks(all_pieces: Iterable[Piece], budget: Budget, row_bytes: RowBytes) -> 
     """Group pieces into forward passes within the budget."""
     groups: dict[tuple[int, ...], list[Piece]] = defaultdict(list)
     for piece in all_pieces:
-        columns = 0 if piece.target is None else len(piece.target.ids)
-        contrasts = (
-            piece.target is not None and piece.target.contrast is not None
-        )  # read in another way
+        columns = 0
+        has_contrast = False  # read in another way
+        if piece.target is not None:
+            columns = len(piece.target.ids)
+            has_contrast = piece.target.contrast is not None
         lengths = piece.lengths if budget.padding == "exact" else ()
-        kind = (*lengths, int(contrasts), columns)
+        kind = (*lengths, int(has_contrast), columns)
         groups[kind].append(piece)
 
     for key, members in groups.items():
@@ -252,7 +276,9 @@ def chunks_of_group(
     for piece in members:
         start = 0
         while start < len(piece):
-            wider = tuple(map(max, lengths, piece.lengths)) if batch else piece.lengths
+            wider = piece.lengths
+            if batch:
+                wider = tuple(map(max, lengths, piece.lengths))
             limit = capacity(wider, columns, budget, row_bytes) - sum(map(len, batch))
             if limit <= 0:
                 yield Chunk(batch, lengths, budget.padding)

@@ -10,8 +10,8 @@ import torch
 
 from raison.core import progress
 from raison.core.errors import InputError, TooLong
-from raison.models.attention.call import Call, running
-from raison.models.runner.runner import Runner
+from raison.models.attention.call import Call
+from raison.models.runner.runner import Runner, running
 
 __all__ = ["LONGEST", "generate"]
 

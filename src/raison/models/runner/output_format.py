@@ -24,9 +24,8 @@ class OutputFormat(ABC):
     # names of the ids and of the mask of each stream of tokens
     arguments: ClassVar[tuple[tuple[str, str], ...]] = (("input_ids", "attention_mask"),)
     generates: ClassVar[bool] = False  # the output is a vocabulary at every row
-    token_axis: ClassVar[int | None] = (
-        None  # axis of the outcomes [m v] of a text along which its tokens stand
-    )
+    # axis of the outcomes [m v] of a text along which its tokens stand
+    token_axis: ClassVar[int | None] = None
 
     @property
     def paddings(self) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from raison.models.protocol import Budget
@@ -58,25 +60,28 @@ class PassCache:
         for recorded in cached:
             keys = [tokens_that_run(part, picked) for part in recorded.chunk.parts]
             parts = [waiting[key].pop() for key in keys if waiting[key]]
-            if len(parts) == len(keys) and len({shape_of_target(part) for part in parts}) == 1:
-                recorded.chunk.parts = parts
+            shapes = set(map(shape_of_target, parts))
+            if len(parts) == len(keys) and len(shapes) == 1:
+                recorded.chunk = replace(recorded.chunk, parts=parts)
                 usable.append(recorded)
             else:
                 for part in parts:
                     waiting[tokens_that_run(part, picked)].append(part)
-        left = [piece for pieces in waiting.values() for piece in pieces]
-        return usable, left
+        return usable, list(chain(*waiting.values()))
 
 
 def tokens_that_run(piece: Piece, picked: bool) -> Hashable:
     """What a row runs, and which of its rows are computed where some are picked: if equal, passes are the same."""
     encoding = piece.encoding
-    tokens: list[tuple[bytes, ...]] = []
+    tokens: list[bytes] = []
     for index in piece.index:
-        types = b"" if encoding.types is None else encoding.types[index].tobytes()
-        tokens.append((encoding.ids[index].tobytes(), encoding.positions[index].tobytes(), types))
-    rows = piece.target.rows.tobytes() if picked and piece.target is not None else b""
-    return tuple(tokens), rows
+        tokens.append(encoding.ids[index].tobytes())
+        tokens.append(encoding.positions[index].tobytes())
+        if encoding.types is not None:
+            tokens.append(encoding.types[index].tobytes())
+    if picked and piece.target is not None:
+        tokens.append(piece.target.rows.tobytes())
+    return tuple(tokens)
 
 
 def shape_of_target(piece: Piece) -> Hashable:
@@ -86,19 +91,15 @@ def shape_of_target(piece: Piece) -> Hashable:
     return len(piece.target.ids), piece.target.contrast is None
 
 
-_cache: ContextVar[PassCache | None] = ContextVar("raison_pass_cache", default=None)
-
-
-def current_cache() -> PassCache | None:
-    """The cache of this context, if there is one."""
-    return _cache.get()
+# the cache of this context, if there is one
+current_cache: ContextVar[PassCache | None] = ContextVar("raison_pass_cache", default=None)
 
 
 @contextmanager
 def caching_passes(want: frozenset[str]) -> Iterator[None]:
     """Cache the passes of predictions for a trace that wants this; nothing where it wants nothing."""
-    token = _cache.set(PassCache(want) if want else None)
+    token = current_cache.set(PassCache(want) if want else None)
     try:
         yield
     finally:
-        _cache.reset(token)
+        current_cache.reset(token)

@@ -1,28 +1,32 @@
-"""One forward pass of several texts, watched for traces, and the gradients that go back through it.
+"""One forward pass of several texts, recorded: the gradients that go back through it, and the trace of each row.
 
-Texts of equal length run together; targets that share a text share its forward pass.
+Texts of equal length run together; targets that share a text share its forward pass. A trace is about one example and
+one target, on the axis of its encoding, so what a pass recorded is cut apart again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import torch
 
 from raison.core.errors import Unsupported
 from raison.core.records import Encoding, Target
-from raison.models.attention.call import Call
+from raison.models.attention.call import Call, Seen
 from raison.models.attention.residual_writes import Writes
+from raison.models.protocol import Map, Trace
 from raison.models.runner import meter
 from raison.models.runner.batching import Chunk, Piece, pieces_of_whole_texts
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Prepared, Runner
 
 __all__ = [
-    "RecordedPass", "Round", "TracePlan", "by_stream", "gradients", "in_layout", "plan_traces",
-    "prepare_traces", "record_pass", "rounds",
+    "RecordedPass", "RecordedRound", "Round", "RowOfChunk", "TracePlan", "by_stream", "gradients",
+    "in_layout", "plan_traces", "prepare_traces", "record_pass", "rounds", "streams_of_map",
 ]  # fmt: skip
 
 READS_ATTENTION = frozenset({"attention", "attention_gradients", "writes"})
@@ -55,17 +59,18 @@ def plan_traces(
         members.setdefault(text, []).append(number)
     pairs = list(members.values())
 
-    widest: list[Target | None] = []
+    texts: list[Encoding] = []
+    widest: list[Target] = []
     for numbers in pairs:
-        # the target that sees most decides how much of the text runs
-        widest.append(
-            max(
-                (targets[number] for number in numbers),
-                key=lambda target: max(target.positions, default=0),
-            )
-        )
-    texts = [encodings[numbers[0]] for numbers in pairs]
+        asked = [targets[number] for number in numbers]
+        texts.append(encodings[numbers[0]])
+        widest.append(max(asked, key=last_position))
     return TracePlan(pairs, pieces_of_whole_texts(texts, widest))
+
+
+def last_position(target: Target) -> int:
+    """Where a target ends: the one that sees most decides how much of the text runs."""
+    return max(target.positions, default=0)
 
 
 def prepare_traces(
@@ -142,10 +147,8 @@ def check_embeddings(chunk: Chunk, call: Call) -> None:
             f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens"
         )
     for leaf, length in zip(call.leaves, chunk.lengths, strict=True):
-        if leaf.shape[:2] != (
-            len(chunk.parts),
-            length,
-        ):  # some embed [t b], and rows would be taken for texts
+        # some embed [t b], and rows would be taken for texts
+        if leaf.shape[:2] != (len(chunk.parts), length):
             raise RuntimeError(
                 f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]"
             )
@@ -158,9 +161,8 @@ def check_embeddings(chunk: Chunk, call: Call) -> None:
 class Round:
     """One target for every row of a pass."""
 
-    pairs: list[
-        int | None
-    ]  # [b] the pair that a row serves in this round; None where it has no more
+    # [b] the pair that a row serves in this round; None where it has no more
+    pairs: list[int | None]
     chunk: Chunk  # the same rows with the targets of the round
 
     @property
@@ -170,18 +172,23 @@ class Round:
 
     def active(self, device: torch.device) -> torch.Tensor:
         """[b] True for rows that serve a pair."""
-        return torch.tensor([pair is not None for pair in self.pairs], device=device)
+        serves = [pair is not None for pair in self.pairs]
+        return torch.tensor(serves, device=device)
 
 
 def rounds(chunk: Chunk, pairs: list[list[int]], targets: Sequence[Target]) -> Iterator[Round]:
     """Round k asks for every row's k-th target."""
     for number in range(max(map(len, pairs))):
-        served = [row[number] if number < len(row) else None for row in pairs]
+        served: list[int | None] = []
         parts = []
-        for part, pair, row in zip(chunk.parts, served, pairs, strict=True):
-            # a row without a target in this round keeps its first one, whose answer is not used
-            target = targets[row[0] if pair is None else pair]
-            parts.append(replace(part, target=target))
+        for part, row in zip(chunk.parts, pairs, strict=True):
+            if number < len(row):
+                asked = row[number]
+                served.append(asked)
+            else:
+                asked = row[0]  # a row without a target in this round: its answer is not used
+                served.append(None)
+            parts.append(replace(part, target=targets[asked]))
         yield Round(served, replace(chunk, parts=parts))
 
 
@@ -189,12 +196,11 @@ def gradients(
     total: torch.Tensor, sources: dict[str, list[torch.Tensor]], *, keep_graph: bool
 ) -> dict[str, list[torch.Tensor]]:
     """By autograd.grad, never .backward: the user's .grad is not ours. What was not used gets zeros."""
-    tensors = [tensor for group in sources.values() for tensor in group]
+    tensors = list(chain(*sources.values()))
     if not tensors:
         return {}
-    asked = [
-        tensor for tensor in tensors if tensor.requires_grad
-    ]  # rules may have made constants of some
+    # rules may have made constants of some
+    asked = [tensor for tensor in tensors if tensor.requires_grad]
     if asked:
         meter.count(backwards=len(asked[0]))
     slopes = torch.autograd.grad(total, asked, retain_graph=keep_graph, allow_unused=True)
@@ -205,7 +211,9 @@ def gradients(
         found[name] = []
         for tensor in group:
             slope = slope_of.get(id(tensor))
-            found[name].append(torch.zeros_like(tensor) if slope is None else slope)
+            if slope is None:
+                slope = torch.zeros_like(tensor)
+            found[name].append(slope)
     return found
 
 
@@ -221,3 +229,142 @@ def by_stream(
         streams.append(tensors[start : start + len(stream)])
         start += len(stream)
     return streams
+
+
+# -- the trace of one row -----------------------------------------------------------------------------------
+
+
+def streams_of_map(kind: str) -> tuple[int, int]:
+    """The streams of an attention map's rows and columns: cross-attention goes from the prefix to the source."""
+    if kind == "decoder":
+        return 1, 1
+    return (1, 0) if kind == "cross" else (0, 0)
+
+
+@dataclass
+class RecordedRound:
+    """What a batch brought: tensors in its own layout, with gradients of the round's targets."""
+
+    value: torch.Tensor  # [b m]
+    leaves: list[torch.Tensor]  # per stream [b t d] word embeddings
+    maps: list[Seen]
+    hidden: list[list[torch.Tensor]]  # per stream, per layer [b t d]
+    leaf_slopes: list[torch.Tensor] = field(default_factory=list)
+    map_slopes: list[torch.Tensor] = field(default_factory=list)
+    hidden_slopes: list[list[torch.Tensor]] = field(default_factory=list)  # per stream, per layer
+    readout: torch.Tensor | None = None  # [b t]
+    writes: Writes | None = None
+
+
+@dataclass(frozen=True)
+class RowOfChunk:
+    """One row of a batch, and where its tokens stand in the batch and on the axis of its encoding."""
+
+    chunk: Chunk
+    row: int
+
+    @property
+    def part(self) -> Piece:
+        return self.chunk.parts[self.row]
+
+    @cached_property
+    def spans(self) -> list[slice]:
+        """Per stream the columns of the batch in which its tokens stand."""
+        return [self.chunk.span(self.part, stream) for stream in range(len(self.chunk.lengths))]
+
+    @cached_property
+    def places(self) -> list[np.ndarray]:
+        """Per stream the positions of its tokens on the axis."""
+        return [index[0] for index in self.part.index]
+
+    def on_axis(self, streams: Sequence[torch.Tensor]) -> torch.Tensor:
+        """[t d] of per stream [b L d]."""
+        first = streams[0]
+        result = torch.zeros(
+            len(self.part.encoding), first.shape[-1], dtype=first.dtype, device=first.device
+        )
+        for stream, tensor in enumerate(streams):
+            place = torch.from_numpy(self.places[stream]).to(result.device)
+            result[place] = tensor[self.row, self.spans[stream]].detach().to(result.device)
+        return result
+
+    def layers_on_axis(self, streams: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
+        """Per layer [t d] of per stream, per layer [b L d].
+
+        Source and prefix have blocks of their own; where their numbers differ the shorter stack stays at its end.
+        """
+        layers = []
+        for number in range(max(map(len, streams), default=0)):
+            states = [stream[min(number, len(stream) - 1)] for stream in streams]
+            layers.append(self.on_axis(states))
+        return layers
+
+    def readout(self, shares: torch.Tensor) -> np.ndarray:
+        """[t] of [b L]: the readout of this row (it is the last stream that answers)."""
+        result = np.zeros(len(self.part.encoding))
+        own = shares[self.row, self.spans[-1]].detach().cpu().double()
+        result[self.places[-1]] = own.numpy()
+        return result
+
+    def trace(self, found: RecordedRound, want: frozenset[str], *, written: bool) -> Trace:
+        """What was recorded of this row; a target that is `written` token by token has maps of what stands before it,
+        however far the row goes on for other targets."""
+        target = self.part.required_target
+        trace = Trace(
+            encoding=self.part.encoding,
+            target=target,
+            value=float(found.value[self.row].detach().sum()),
+            embeddings=self.on_axis(found.leaves),
+        )
+        if "gradients" in want:
+            trace.gradient = self.on_axis(found.leaf_slopes)
+        if want & {"hidden", "hidden_gradients"}:
+            trace.hidden = self.layers_on_axis(found.hidden)
+            trace.hidden_gradient = self.layers_on_axis(found.hidden_slopes)
+        if want & {"attention", "attention_gradients", "writes"}:
+            end = max(target.positions) if written else len(self.part.encoding)
+            trace.maps = self.maps(found, end)
+        if found.writes is not None:
+            self.cut_writes(trace, found.writes)
+        if found.readout is not None:
+            trace.readout = self.readout(found.readout)
+        return trace
+
+    def maps(self, found: RecordedRound, end: int) -> list[Map]:
+        """The attention maps of this row among the tokens before `end`."""
+        result: list[Map] = []
+        layers: dict[str, int] = {}
+        for number, seen in enumerate(found.maps):
+            row_stream, column_stream = streams_of_map(seen.kind)
+            rows, row_span = self.before(end, row_stream)
+            columns, column_span = self.before(end, column_stream)
+            layers[seen.kind] = layers.get(seen.kind, -1) + 1
+            own = Map(
+                kind=seen.kind,
+                layer=layers[seen.kind],
+                rows=rows,
+                cols=columns,
+                weights=seen.weights[self.row, :, row_span, column_span].detach(),
+                block=seen.block,
+            )
+            if found.map_slopes:
+                own.gradient = found.map_slopes[number][self.row, :, row_span, column_span]
+            result.append(own)
+        return result
+
+    def before(self, end: int, stream: int) -> tuple[np.ndarray, slice]:
+        """The tokens of a stream that stand before a position: their positions, and their columns in the batch."""
+        places = self.places[stream]
+        count = int((places < end).sum())  # places rise
+        start = self.spans[stream].start
+        return places[:count], slice(start, start + count)
+
+    def cut_writes(self, trace: Trace, writes: Writes) -> None:
+        """Give a trace what each of its maps' attention writes into the residual stream."""
+        for write, seen in zip(writes.in_order, trace.maps, strict=True):
+            row_stream, column_stream = streams_of_map(seen.kind)
+            first_row = self.spans[row_stream].start
+            first_column = self.spans[column_stream].start
+            rows = slice(first_row, first_row + len(seen.rows))
+            columns = slice(first_column, first_column + len(seen.cols))
+            trace.writes.append(write.cut(self.row, rows, columns))

@@ -1,4 +1,8 @@
-"""Runs one transformers model: a view of it, and forward passes of that view on batches of texts."""
+"""Runs one transformers model: a view of it, and forward passes of that view on batches of texts.
+
+A view also runs in two halves: its blocks, and what makes logits of their result. What follows the blocks (a bias, a
+scale, a soft cap, the head) is the model's business; so its own code runs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import copy
 import inspect
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +19,32 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from raison.core import progress
 from raison.core.errors import InputError, Unsupported
 from raison.core.registry import suggest_name
-from raison.models.attention.call import Call, running
-from raison.models.attention.hook import Softmaxes
+from raison.models.attention.call import Call, running_call
+from raison.models.attention.products import RecordedSoftmaxes
 from raison.models.attention.view import view_of
-from raison.models.attention.view_fingerprint import view_fingerprint
+from raison.models.attention.view_settings import ModelSettings, keep_settings, view_fingerprint
 from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import REMOVALS, Budget
 from raison.models.runner import meter
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, Piece, RowBytes, RowCost, chunks
 from raison.models.runner.output_format import Output, OutputFormat
-from raison.models.runner.view_settings import Settings, settle
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["Prepared", "Runner"]
+__all__ = [
+    "ModelInputs",
+    "Prepared",
+    "Runner",
+    "blocks_of_view",
+    "install_shortcut",
+    "logits_behind_blocks",
+    "running",
+]
 
 ModelInputs = dict[str, torch.Tensor | bool]
 
@@ -69,16 +81,14 @@ class Runner:
         self.removals: tuple[str, ...] = ()
         self.shares_prefixes = False  # prefixes can be shared between questions: packed = literal
         self.bypasses_tap = False  # attention maps come from a function mode
-        self.switches_heads = (
-            False  # heads can be switched off: it changes what it would change in the plain model
-        )
-        self.restless = (
-            False  # a pass changes the model's settings, which are put back: one pass at a time
-        )
+        # heads can be switched off: it changes what it would change in the plain model
+        self.switches_heads = False
+        # a pass changes the model's settings, which are put back: one pass at a time
+        self.restless = False
 
         self._lock = threading.Lock()
         self._view: tuple[object, PreTrainedModel] | None = None
-        self.settings: Settings  # of the view, to which every pass returns it
+        self.settings: ModelSettings  # of the view, to which every pass returns it
 
     # -- the view ---------------------------------------------------------------------------------------
 
@@ -97,7 +107,7 @@ class Runner:
     def new_view(self) -> PreTrainedModel:
         view: PreTrainedModel = view_of(self.loaded.hf, self.loaded.family.prepare)
         self.task.prepare_view(view)
-        self.settings = settle(view, one_at_a_time=self.restless)
+        self.settings = keep_settings(view, one_at_a_time=self.restless)
         return view
 
     def forget_view(self) -> None:
@@ -108,9 +118,9 @@ class Runner:
     def word_tables(self) -> list[nn.Embedding]:
         """The word table of each stream, as a module: what it returns for an id is the embedding that a trace shows."""
         view: Any = self.view
-        parts = (
-            [view.get_encoder(), view.get_decoder()] if view.config.is_encoder_decoder else [view]
-        )
+        parts = [view]
+        if view.config.is_encoder_decoder:
+            parts = [view.get_encoder(), view.get_decoder()]
         return [part.get_input_embeddings() for part in parts]
 
     @property
@@ -166,9 +176,9 @@ class Runner:
     def cost_of_traced_row(self, want: frozenset[str]) -> RowCost:
         """Memory of a traced row: every layer is kept, twice where gradients are wanted."""
         layers = self.loaded.setting("num_hidden_layers") or 12
-        return replace(
-            self.row_cost, layers=2 * layers if "attention_gradients" in want else layers
-        )
+        if "attention_gradients" in want:
+            layers = 2 * layers
+        return replace(self.row_cost, layers=layers)
 
     def prepare(
         self,
@@ -180,15 +190,15 @@ class Runner:
         layout: Budget | None = None,
     ) -> Iterator[Prepared]:
         """Forward passes that cover all rows of a plan, within the budget."""
-        view = (
-            self.view
-        )  # once for all: looking whether the weights have moved costs as much as a small batch
+        # once: looking whether the weights have moved costs as much as a small batch
+        view = self.view
+        factors = None
+        if heads is not None:
+            factors = torch.from_numpy(np.asarray(heads, dtype=np.float64))
         for chunk in chunks(plan, layout or self.layout, row_bytes or self.row_cost):
             prepared = self.arguments(chunk, removal)
             prepared.call.view = view
-            prepared.call.heads = (
-                None if heads is None else torch.from_numpy(np.asarray(heads, dtype=np.float64))
-            )
+            prepared.call.heads = factors
             yield prepared
 
     def arguments(self, chunk: Chunk, removal: str) -> Prepared:
@@ -205,13 +215,12 @@ class Runner:
 
         family = self.loaded.family
         if family.positions == "argument" and "position_ids" in self._accepts:
-            inputs["position_ids"] = positions[0] + family.offset(self.loaded.hf.config)
+            inputs["position_ids"] = self.position_ids(positions[0])
         if "token_type_ids" in self._accepts:
-            types = [
-                part.encoding.types[part.index[0]]
-                for part in chunk.parts
-                if part.encoding.types is not None
-            ]
+            types = []
+            for part in chunk.parts:
+                if part.encoding.types is not None:
+                    types.append(part.encoding.types[part.index[0]])
             if types:
                 inputs["token_type_ids"] = self.put(chunk.fill(0, types, 0))
         if "use_cache" in self._accepts:
@@ -234,12 +243,16 @@ class Runner:
                 ids=self.put(one * codec.pad_id), attended=nothing, positions=nothing
             )
 
-        ids = [part.encoding.ids[part.index[stream]] for part in chunk.parts]
-        positions = [part.encoding.positions[part.index[stream]] for part in chunk.parts]
-        shown = [part.visible[stream] for part in chunk.parts]
-        if removal in ("mask_token", "pad_token"):
-            absent = codec.mask_id if removal == "mask_token" else codec.pad_id
-            ids = [np.where(visible, own, absent) for visible, own in zip(shown, ids, strict=True)]
+        absent = {"mask_token": codec.mask_id, "pad_token": codec.pad_id}.get(removal)
+        ids = []
+        positions = []
+        shown = []
+        for part in chunk.parts:
+            encoding, index, visible = part.encoding, part.index[stream], part.visible[stream]
+            own = encoding.ids[index]
+            ids.append(own if absent is None else np.where(visible, own, absent))
+            positions.append(encoding.positions[index])
+            shown.append(visible)
         attended = shown
         if removal not in ("delete", "mask"):
             attended = [np.ones_like(visible) for visible in shown]
@@ -250,15 +263,19 @@ class Runner:
             present=self.put(chunk.fill(stream, shown, True)) if removal == "zero" else None,
         )
 
+    def position_ids(self, positions: torch.Tensor) -> torch.Tensor:
+        """Original positions as the model calls them."""
+        return positions + self.loaded.position_offset
+
     def put(self, values: np.ndarray) -> torch.Tensor:
         """An array on the model's device."""
         return torch.from_numpy(np.ascontiguousarray(values)).to(self.loaded.device)
 
     def rows_of(self, chunk: Chunk) -> torch.Tensor | None:
         """[b m] columns from which token targets are read; None where the output has no rows to choose."""
-        if not chunk.has_targets or not chunk.targets[0].rows.size:
+        if chunk.asked is None or not chunk.asked.rows.size:
             return None
-        return self.put(chunk.target_columns())
+        return self.put(chunk.asked.rows)
 
     def read_only_target_rows(self, prepared: Prepared) -> None:
         """Let the LM head compute only the rows that the chunk's targets are read from."""
@@ -283,15 +300,22 @@ class Runner:
             around.enter_context(torch.set_grad_enabled(graph))
             around.enter_context(running(call))
             if "softmaxes" in call.record:
-                around.enter_context(Softmaxes(call))
+                around.enter_context(RecordedSoftmaxes(call))
             if watch is not None:
                 around.enter_context(watch)
-            output: Output = call.view(**inputs)
+            view = self.view if call.view is None else call.view
+            output: Output = view(**inputs)
         return output
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         """Where the outcomes of the chunk's targets stand in an output."""
         return self.task.columns(output, chunk)
+
+    def run_part(self, part: nn.Module, call: Call, inputs: ModelInputs) -> torch.Tensor:
+        """[b t d] last hidden states of a part of a view: its encoder, or its blocks."""
+        with torch.inference_mode(), running(call):
+            states: torch.Tensor = part(**inputs).last_hidden_state
+        return states
 
     # -- others like this one ---------------------------------------------------------------------------
 
@@ -307,3 +331,63 @@ class Runner:
         other.loaded, other.task = loaded, task
         other._lock, other._view = threading.Lock(), None
         return other
+
+
+@contextmanager
+def running(call: Call) -> Iterator[Call]:
+    """Make `call` the running one, around every pass of a model; who waits for it may end it here."""
+    progress.check()
+    token = running_call.set(call)
+    try:
+        yield call
+    finally:
+        running_call.reset(token)
+
+
+# -- a view in two halves ------------------------------------------------------------------------------------
+
+
+def blocks_of_view(view: PreTrainedModel) -> nn.Module:
+    """Everything before the head: the decoder of an encoder-decoder, else the model inside the model."""
+    if view.config.is_encoder_decoder:
+        decoder: nn.Module = view.get_decoder()
+        return decoder
+    blocks: nn.Module = getattr(view, view.base_model_prefix)
+    return blocks
+
+
+def install_shortcut(view: PreTrainedModel) -> None:
+    """Let the view's own forward begin behind the blocks, where a call brings their result."""
+    from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
+
+    try:
+        blocks = blocks_of_view(view)
+    except (AttributeError, TypeError):
+        return  # no such half: the probe will find that nothing can be packed
+    if blocks is None or blocks is view:
+        return
+    plain = blocks.forward
+
+    def forward(*args: object, **kwargs: object) -> object:
+        call = running_call.get()
+        if call is not None and call.tail is not None:
+            return BaseModelOutputWithPastAndCrossAttentions(last_hidden_state=call.tail)
+        return plain(*args, **kwargs)
+
+    blocks.forward = forward
+
+
+def logits_behind_blocks(view: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
+    """[n v] logits of last hidden states [n d]."""
+    from transformers.modeling_outputs import BaseModelOutput
+
+    states = hidden[:, None]
+    ids = torch.zeros(len(hidden), 1, dtype=torch.long, device=hidden.device)
+    with running(Call(tail=states)):
+        if view.config.is_encoder_decoder:
+            encoded = BaseModelOutput(states)
+            output = view(decoder_input_ids=ids, encoder_outputs=encoded, use_cache=False)
+        else:
+            output = view(input_ids=ids, use_cache=False)
+    logits: torch.Tensor = output.logits
+    return logits[:, 0]

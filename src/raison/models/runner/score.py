@@ -64,7 +64,7 @@ def score_literally(
         runner.read_only_target_rows(prepared)
         with torch.inference_mode():
             output = runner.forward(prepared)
-            answers = answers_in(runner.columns(output, chunk), chunk.target_outputs())
+            answers = answers_in(runner.columns(output, chunk), chunk.outputs)
 
         row = 0
         for part in chunk.parts:

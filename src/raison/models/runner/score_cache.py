@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Memory", "Recall"]
 
-Row = tuple[
-    np.ndarray, np.ndarray, np.ndarray, np.ndarray
-]  # value, rank, margin, predicted [m] of one set
-Place = tuple[
-    int, Target, str, bytes
-]  # which encoding, target, removal and heads answers are about
+# value, rank, margin, predicted [m] of one set
+Row = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+# which encoding, target, removal and heads answers are about
+Place = tuple[int, Target, str, bytes]
 OVERHEAD = 700  # bytes of Python objects per remembered row, roughly
 
 
@@ -43,14 +41,15 @@ class Recall:
         """The answers to every row, from the new ones and the known ones."""
         if not len(self.rows):
             return scored
-        fresh = self.fresh(scored)
-        answers = [fresh[key] if key in fresh else self.known[key] for key in self.sets]
-        value, rank, margin, predicted = (
-            np.stack(column)[self.rows] for column in zip(*answers, strict=True)
-        )
+        new = self.new_answers(scored)
+        answers = []
+        for key in self.sets:
+            answers.append(new[key] if key in new else self.known[key])
+        columns = [np.stack(column)[self.rows] for column in zip(*answers, strict=True)]
+        value, rank, margin, predicted = columns
         return Scored(value, rank, margin, predicted, scored.forwards, scored.tokens)
 
-    def fresh(self, scored: Scored) -> dict[bytes, Row]:
+    def new_answers(self, scored: Scored) -> dict[bytes, Row]:
         """The new answers by what they are about."""
         rows = zip(scored.value, scored.rank, scored.margin, scored.predicted, strict=True)
         return dict(zip(self.asked, rows, strict=True))
@@ -61,15 +60,13 @@ class Memory:
     """Answers by encoding, target, removal and set of visible tokens, up to `limit` bytes."""
 
     limit: int = 64 * 2**20
-    room: int = (
-        512 * 2**20
-    )  # bytes for what a causal model computed at prefixes; 0: nothing is shared
+    # bytes for what a causal model computed at prefixes; 0: nothing is shared
+    room: int = 512 * 2**20
     used: int = 0
     trie: Trie | None = None  # what a causal model computed at prefixes
     _answers: dict[Place, dict[bytes, Row]] = field(default_factory=dict)
-    _alive: dict[int, Encoding] = field(
-        default_factory=dict
-    )  # an id is only valid while its encoding lives
+    # an id is only valid while its encoding lives
+    _alive: dict[int, Encoding] = field(default_factory=dict)
 
     def recall(self, question: Question, removal: str, heads: np.ndarray | None) -> Recall:
         """Sort a question out; rows that show the model the same tokens are one set."""
@@ -81,15 +78,19 @@ class Memory:
         switched = b"" if heads is None else np.asarray(heads, dtype=np.float64).tobytes()
         place = (id(encoding), target, removal, switched)
         known = self._answers.get(place, {})
-        unknown = [index for index, key in zip(first, sets, strict=True) if key not in known]
-        asked = [key for key in sets if key not in known]
+        unknown = []
+        asked = []
+        for index, key in zip(first, sets, strict=True):
+            if key not in known:
+                unknown.append(index)
+                asked.append(key)
         return Recall(
-            place,
-            sets,
-            known,
-            rows.reshape(-1),
-            Question(encoding, target, visible[unknown]),
-            asked,
+            place=place,
+            sets=sets,
+            known=known,
+            rows=rows.reshape(-1),
+            question=Question(encoding, target, visible[unknown]),
+            asked=asked,
         )
 
     def store(self, recall: Recall, scored: Scored) -> None:
@@ -98,7 +99,7 @@ class Memory:
             return
         self._alive[recall.place[0]] = recall.question.encoding
         answers = self._answers.setdefault(recall.place, {})
-        for key, row in recall.fresh(scored).items():
+        for key, row in recall.new_answers(scored).items():
             cost = OVERHEAD + len(key) + 32 * scored.value.shape[1]
             if self.used + cost > self.limit:
                 return

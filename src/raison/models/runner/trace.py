@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from raison.models.runner.batching import Chunk
 from raison.models.runner.pass_cache import current_cache
 from raison.models.runner.recorded_pass import (
     RecordedPass,
+    RecordedRound,
+    RowOfChunk,
     TracePlan,
     by_stream,
     gradients,
@@ -23,7 +26,6 @@ from raison.models.runner.recorded_pass import (
     rounds,
 )
 from raison.models.runner.runner import Runner
-from raison.models.runner.trace_rows import RecordedRound, RowOfChunk
 
 __all__ = ["WANTS", "readout_shares", "record_traces"]
 
@@ -54,7 +56,7 @@ def record_traces(
         raise ValueError(f"a trace has no {', '.join(sorted(unknown))}")
     plan = plan_traces(encodings, targets, moved=embeddings is not None)
 
-    cache = current_cache()
+    cache = current_cache.get()
     if cache is not None and embeddings is None and heads is None:
         passes, pieces = cache.take(plan.pieces, want)
         plan = TracePlan(plan.pairs, pieces)
@@ -62,11 +64,11 @@ def record_traces(
             yield from traces_of_pass(runner, passes.pop(0), plan, targets, want)
 
     for prepared in prepare_traces(runner, plan, want, embeddings=embeddings, heads=heads):
-        if all(
-            len(pairs) == 1 for pairs in plan.pairs_of(prepared.chunk)
-        ):  # else every target has rows of its own
+        targets_of_rows = plan.pairs_of(prepared.chunk)
+        if max(map(len, targets_of_rows)) == 1:  # else every target has rows of its own
             runner.read_only_target_rows(prepared)
-        yield from traces_of_pass(runner, record_pass(runner, prepared, want), plan, targets, want)
+        recorded = record_pass(runner, prepared, want)
+        yield from traces_of_pass(runner, recorded, plan, targets, want)
 
 
 def traces_of_pass(
@@ -84,13 +86,13 @@ def traces_of_pass(
     if "attention_gradients" in want:
         sources["maps"] = [seen.weights for seen in call.maps]
     if "hidden_gradients" in want:
-        sources["hidden"] = [state for stream in hidden for state in stream]
+        sources["hidden"] = list(chain(*hidden))
 
     pairs = plan.pairs_of(recorded.chunk)
     last = max(map(len, pairs)) - 1
     for number, each in enumerate(rounds(recorded.chunk, pairs, targets)):
         columns = runner.columns(recorded.output, each.chunk)
-        value = values_of(columns, each.chunk.target_outputs())
+        value = values_of(columns, each.chunk.outputs)
         active = each.active(value.device)
         slopes = gradients(
             value[active].sum(), sources, keep_graph=number < last or "readout" in want
@@ -112,10 +114,8 @@ def traces_of_pass(
             writes=recorded.writes,
         )
         for row, pair in each.rows:
-            yield (
-                pair,
-                RowOfChunk(each.chunk, row).trace(found, want, written=runner.task.generates),
-            )
+            own = RowOfChunk(each.chunk, row)
+            yield pair, own.trace(found, want, written=runner.task.generates)
 
 
 def readout_shares(
@@ -133,11 +133,8 @@ def readout_shares(
     """
     rows = runner.rows_of(chunk)
     if rows is not None:
-        each = 1.0 / rows.shape[1]
-        shares = torch.full(rows.shape, each, dtype=last_states.dtype, device=last_states.device)
-        nothing = torch.zeros(
-            last_states.shape[:2], dtype=last_states.dtype, device=last_states.device
-        )
+        shares = last_states.new_full(rows.shape, 1.0 / rows.shape[1])
+        nothing = last_states.new_zeros(last_states.shape[:2])
         return nothing.scatter_add(1, rows.to(last_states.device), shares)
 
     logit = columns.logits.gather(-1, columns.ids[..., None])[active].sum()

@@ -1,23 +1,28 @@
-"""What a task is: how its texts become tokens, which targets there are, and what the outcomes say."""
+"""What a task is: its texts as tokens on one axis, its targets, and the outcomes that a model gives whole texts."""
 
 from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 
 from raison.core.records import Encoding, Example, Target
+from raison.core.text_splitting import stripped_span
+from raison.models.codec import Codec, Pieces
 from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
-from raison.models.runner.batching import Chunk
+from raison.models.runner.batching import AskedTargets, Chunk, Piece, pieces_of_whole_texts
 from raison.models.runner.output_format import OutputFormat
+from raison.models.runner.pass_cache import current_cache
+from raison.models.runner.recorded_pass import record_pass
 from raison.models.runner.runner import Runner
 
-__all__ = ["Task"]
+__all__ = ["Task", "axis_of", "columns_at_rows", "columns_of_targets", "outcomes_of_texts"]
 
 
 class Task(OutputFormat):
@@ -71,19 +76,130 @@ class Task(OutputFormat):
         prediction = target_spec.prediction or self.predict(runner, [encoding])[0]
         return prediction.target
 
-    # -- where outcomes stand ---------------------------------------------------------------------------
 
-    def columns_of_targets(self, logits: torch.Tensor, chunk: Chunk) -> Columns:
-        """The outcomes [b m v] of each of the chunk's targets, with its own and its contrast's number."""
-        ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
-        contrasts = chunk.contrast_ids()
-        if contrasts is None:
-            return Columns(logits, ids)
-        return Columns(logits, ids, torch.from_numpy(contrasts).to(logits.device))
+# -- where outcomes stand ------------------------------------------------------------------------------------
 
-    def columns_at_rows(self, logits: torch.Tensor, chunk: Chunk) -> Columns:
-        """The same of targets that are read at rows of the text: tokens of a vocabulary, or tags, of logits [b t v]."""
-        if not chunk.picked:
-            rows = torch.from_numpy(chunk.target_columns()).to(logits.device)
-            logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))
-        return self.columns_of_targets(logits, chunk)
+
+def columns_of_targets(logits: torch.Tensor, asked: AskedTargets) -> Columns:
+    """The outcomes [b m v] of each of the targets, with its own and its contrast's number."""
+    ids = torch.from_numpy(asked.ids).to(logits.device)
+    if asked.contrasts is None:
+        return Columns(logits, ids)
+    return Columns(logits, ids, torch.from_numpy(asked.contrasts).to(logits.device))
+
+
+def columns_at_rows(logits: torch.Tensor, asked: AskedTargets, *, picked: bool) -> Columns:
+    """Outcomes of targets that are read at rows of the text: tokens of a vocabulary, or tags, of logits [b t v].
+
+    `picked`: the logits are of these rows only.
+    """
+    if not picked:
+        rows = torch.from_numpy(asked.rows).to(logits.device)
+        logits = logits.gather(1, rows[..., None].expand(-1, -1, logits.shape[-1]))
+    return columns_of_targets(logits, asked)
+
+
+# -- from an example to the axis of tokens that everything else talks about ----------------------------------
+
+
+def axis_of(
+    loaded: LoadedModel,
+    example: Example,
+    names: tuple[str, ...],
+    *,
+    truncate: bool,
+    from_start: bool = False,
+) -> Encoding:
+    """Tokenize an example, cut it to the model's limit if asked, and lay it out on one axis.
+
+    Special tokens and what surrounds template slots are fixed.
+    """
+    pieces = loaded.codec(example.text, example.pair)
+    surplus = loaded.surplus(len(pieces.ids), truncate=truncate)
+    if surplus:
+        pieces = pieces.without_surplus(surplus, from_start=from_start)
+    texts = (example.text,) if example.pair is None else (example.text, example.pair)
+    fixed = pieces.special.copy()
+    if example.slots:
+        fixed |= outside_slots(pieces, example)
+    return Encoding(
+        ids=pieces.ids,
+        tokens=names_of_tokens(pieces, texts, loaded.codec),
+        segments=names,
+        texts=texts,
+        segment=pieces.segment,
+        start=pieces.start,
+        end=pieces.end,
+        positions=np.arange(len(pieces.ids)),
+        fixed=fixed,
+        types=pieces.types,
+        slots=example.slots,
+        truncated=surplus,
+        id=example.id,
+    )
+
+
+def names_of_tokens(pieces: Pieces, texts: tuple[str, ...], codec: Codec) -> tuple[str, ...]:
+    """What a person reads: the characters of each token, or the name of one that has none."""
+    names = []
+    for token, start, end, segment in zip(
+        pieces.ids, pieces.start, pieces.end, pieces.segment, strict=True
+    ):
+        inside = start >= 0 and end > start
+        names.append(texts[segment][start:end] if inside else codec.name(int(token)))
+    return tuple(names)
+
+
+def outside_slots(pieces: Pieces, example: Example) -> np.ndarray:
+    """[t] tokens of a prompt template: they touch no slot (a token that does goes with the slot)."""
+    result = np.ones(len(pieces.ids), bool)
+    for token, (start, end) in enumerate(zip(pieces.start, pieces.end, strict=True)):
+        if start < 0 or pieces.segment[token] != 0:
+            continue
+        core = stripped_span(example.text, int(start), int(end))
+        if core:
+            touches = [slot.start < core[1] and core[0] < slot.end for slot in example.slots]
+            result[token] = not any(touches)
+    return result
+
+
+# -- what a model says about whole texts ---------------------------------------------------------------------
+
+
+def outcomes_of_texts(
+    runner: Runner, encodings: Sequence[Encoding], targets: Sequence[Target | None] = ()
+) -> list[torch.Tensor]:
+    """[m v] logits of the outcomes of each whole text, without those that padding would have."""
+    results = [torch.empty(0)] * len(encodings)
+    axis = runner.task.token_axis
+    for chunk, columns in columns_of_whole_texts(runner, pieces_of_whole_texts(encodings, targets)):
+        logits = columns.logits.detach()
+        last = len(chunk.lengths) - 1
+        for row, part in enumerate(chunk.parts):
+            own = logits[row]
+            if axis is not None:
+                own = own.narrow(axis, chunk.offset(part, last), part.lengths[last])
+            results[part.owner] = own.cpu().double()
+    return results
+
+
+@torch.inference_mode(False)
+@torch.enable_grad()
+def columns_of_whole_texts(
+    runner: Runner, plan: Sequence[Piece]
+) -> Iterator[tuple[Chunk, Columns]]:
+    """Where the outcomes stand after forward passes, which are cached where a trace will want the same ones."""
+    cache = current_cache.get()
+    cost = runner.row_cost if cache is None else runner.cost_of_traced_row(cache.want)
+    for prepared in runner.prepare(plan, row_bytes=cost):
+        chunk = prepared.chunk
+        runner.read_only_target_rows(prepared)
+        size = chunk.rows * cost(chunk.lengths, 1)
+        if cache is not None and cache.has_room(chunk, size, runner.budget):
+            recorded = record_pass(runner, prepared, cache.want)
+            cache.add(recorded, size)
+            yield chunk, runner.columns(recorded.output, chunk)
+        else:
+            with torch.inference_mode():
+                columns = runner.columns(runner.forward(prepared), chunk)
+            yield chunk, columns

@@ -8,9 +8,9 @@ import torch
 
 from raison.core.records import Encoding, Example, Target
 from raison.core.text_splitting import kind_of_character
-from raison.models.axis import axis_of
 from raison.models.protocol import TargetSpec
 from raison.models.runner.runner import Runner
+from raison.models.tasks.base import axis_of
 from raison.models.tasks.generation import GenerationTask
 
 __all__ = ["CausalTask"]
@@ -22,9 +22,10 @@ class CausalTask(GenerationTask):
     name = "causal"
 
     def encode(self, example: Example, *, truncate: bool) -> Encoding:
-        text = example.text if example.pair is None else f"{example.text}\n{example.pair}"
-        joined = replace(example, text=text, pair=None)
-        return axis_of(self.loaded, joined, ("text",), truncate=truncate, from_start=True)
+        if example.pair is not None:
+            text = f"{example.text}\n{example.pair}"
+            example = replace(example, text=text, pair=None)
+        return axis_of(self.loaded, example, ("text",), truncate=truncate, from_start=True)
 
     def first_position(self, encoding: Encoding) -> int:
         return 1
@@ -61,10 +62,11 @@ class CausalTask(GenerationTask):
         ):
             between = " "
 
-        stem = codec(before).ids.tolist() if before else []
+        stem: list[int] = codec(before).ids.tolist() if before else []
         joined: list[int] = codec(before + between + text).ids.tolist()
-        if joined[: len(stem)] == stem and len(joined) > len(stem):
-            return joined[len(stem) :]
+        size = len(stem)
+        if joined[:size] == stem and len(joined) > size:
+            return joined[size:]
         return codec.bare(between + text)  # the seam merges: what follows is tokenized by itself
 
 

@@ -13,14 +13,12 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest_name
 from raison.core.spec import index_from_digits
-from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, axis_of, columns_of_targets, outcomes_of_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -77,10 +75,9 @@ class ClassificationTask(Task):
 
         padding = self.loaded.setting("pad_token_id")
         real = np.flatnonzero(encoding.ids != padding)
+        last = real[-1] if len(real) else -1  # that is not padding: the row it is read from
         fixed = encoding.fixed.copy()
-        fixed[real[-1] if len(real) else -1] = (
-            True  # the row it is read from: the last that is not padding
-        )
+        fixed[last] = True
         return replace(encoding, fixed=fixed)
 
     def label_id(self, wanted: object) -> int:
@@ -90,21 +87,23 @@ class ClassificationTask(Task):
         if number is not None:
             if 0 <= number < len(labels):
                 return number
+            last = len(labels) - 1
             raise InputError(
-                f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {len(labels) - 1}."
+                f"Class {wanted} does not exist: {self.loaded.name} has classes 0 to {last}."
             )
 
         name = str(wanted)
-        exact = [number for number, label in enumerate(labels) if label == name]
-        folded = [number for number, label in enumerate(labels) if label.lower() == name.lower()]
-        found = exact or folded
+        found = numbers_of_label(name, labels)
         if not found:
             place = index_from_digits(name, len(labels))  # the command line has texts only
             if place is not None:
                 return place
+            shown = ", ".join(labels[:SHOWN])
+            if len(labels) > SHOWN:
+                shown += " …"
             raise InputError(
                 f"{self.loaded.name} has no class {name!r}.{suggest_name(name, list(labels))} "
-                f"Its classes are: {', '.join(labels[:SHOWN])}{' …' if len(labels) > SHOWN else ''}."
+                f"Its classes are: {shown}."
             )
         if len(found) > 1:
             numbers = " or ".join(map(str, found))
@@ -117,14 +116,11 @@ class ClassificationTask(Task):
         self, label: int, contrast: int | None = None, output: str | None = None
     ) -> Target:
         """A class as a target, as its logit unless an output is named."""
-        return Target(
-            kind="label",
-            ids=(label,),
-            text=self.labels[label],
-            output=output or "logit",
-            contrast=None if contrast is None else (contrast,),
-            contrast_text="" if contrast is None else self.labels[contrast],
-        )
+        labels = self.labels
+        target = Target(kind="label", ids=(label,), text=labels[label], output=output or "logit")
+        if contrast is None:
+            return target
+        return replace(target, contrast=(contrast,), contrast_text=labels[contrast])
 
     def resolve_targets(
         self, runner: Runner, encoding: Encoding, target_spec: TargetSpec
@@ -150,7 +146,7 @@ class ClassificationTask(Task):
     # -- outcomes ---------------------------------------------------------------------------------------
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
-        return [self.prediction_from(logits[0]) for logits in outcomes_of(runner, encodings)]
+        return [self.prediction_from(logits[0]) for logits in outcomes_of_texts(runner, encodings)]
 
     def prediction_from(self, logits: torch.Tensor) -> Prediction:
         """The best class by its logits [v]."""
@@ -160,12 +156,14 @@ class ClassificationTask(Task):
             values = logits.sigmoid()
         else:
             values = logits.softmax(-1)
+        labels = self.labels
         best = int(values.argmax())
         order = values.argsort(descending=True)[:BEST].tolist()
+        top = [(labels[label], float(values[label])) for label in order]
         return Prediction(
             target=self.target_of(best),
             value=float(values[best]),
-            top=tuple((self.labels[label], float(values[label])) for label in order),
+            top=tuple(top),
             outcomes=tuple((label,) for label in order),
             probable=self.probable,
             exclusive=self.problem == "single_label",
@@ -173,15 +171,23 @@ class ClassificationTask(Task):
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits: torch.Tensor = output.logits  # [b v]
-        if not chunk.has_targets:
+        asked = chunk.asked
+        if asked is None:
             return Columns(logits[:, None, :], torch.zeros(len(logits), 1, dtype=torch.long))
 
         if self.problem == "single_label":
-            return self.columns_of_targets(logits[:, None, :], chunk)
-        ids = torch.from_numpy(chunk.target_ids()).to(logits.device)
-        if (
-            self.problem == "multi_label"
-        ):  # each label is a choice of its own: no (logit 0) or yes (its logit)
+            return columns_of_targets(logits[:, None, :], asked)
+        ids = torch.from_numpy(asked.ids).to(logits.device)
+        if self.problem == "multi_label":
+            # each label is a choice of its own: no (logit 0) or yes (its logit)
             yes = logits.gather(1, ids)
             return Columns(torch.stack([torch.zeros_like(yes), yes], -1), torch.ones_like(ids))
         return Columns(logits.gather(1, ids)[..., None], torch.zeros_like(ids))
+
+
+def numbers_of_label(name: str, labels: Sequence[str]) -> list[int]:
+    """The numbers of the classes of this name; where there are none, of those that differ in their case only."""
+    exact = [number for number, label in enumerate(labels) if label == name]
+    if exact:
+        return exact
+    return [number for number, label in enumerate(labels) if label.lower() == name.lower()]

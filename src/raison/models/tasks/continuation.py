@@ -46,6 +46,9 @@ def with_tokens_behind(encoding: Encoding, added: AddedTokens) -> Encoding:
     """The encoding with more tokens at its end."""
     count = len(added.ids)
     positions = np.arange(added.first_position, added.first_position + count)
+    types = encoding.types
+    if types is not None:
+        types = longer(types, [0] * count)
     return replace(
         encoding,
         ids=longer(encoding.ids, added.ids),
@@ -55,7 +58,7 @@ def with_tokens_behind(encoding: Encoding, added: AddedTokens) -> Encoding:
         end=longer(encoding.end, added.ends),
         positions=longer(encoding.positions, positions),
         fixed=longer(encoding.fixed, [added.fixed] * count),
-        types=None if encoding.types is None else longer(encoding.types, [0] * count),
+        types=types,
     )
 
 
@@ -68,6 +71,9 @@ def shortened(encoding: Encoding, surplus: int) -> Encoding:
     """The encoding without its first ordinary tokens."""
     ordinary = np.flatnonzero(~encoding.fixed)
     kept = np.setdiff1d(np.arange(len(encoding)), ordinary[:surplus])
+    types = encoding.types
+    if types is not None:
+        types = types[kept]
     return replace(
         encoding,
         ids=encoding.ids[kept],
@@ -76,7 +82,7 @@ def shortened(encoding: Encoding, surplus: int) -> Encoding:
         start=encoding.start[kept],
         end=encoding.end[kept],
         fixed=encoding.fixed[kept],
-        types=None if encoding.types is None else encoding.types[kept],
+        types=types,
         positions=np.arange(len(kept)),
         truncated=encoding.truncated + surplus,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,13 +99,14 @@ class Function(OwnModel):
     def prediction_from(self, scores: np.ndarray) -> Prediction:
         """The output with the highest score [v]."""
         names = self.output_names(len(scores))
-        order = [int(number) for number in np.argsort(-scores, kind="stable")[:BEST]]
-        best = order[0]
+        best = np.argsort(-scores, kind="stable")[:BEST].tolist()
+        top = [(names[number], float(scores[number])) for number in best]
+        _, value = top[0]
         return Prediction(
-            target=Target("label", (best,), text=names[best], output="logit"),
-            value=float(scores[best]),
-            top=tuple((names[number], float(scores[number])) for number in order),
-            outcomes=tuple((number,) for number in order),
+            target=output_target(best[0], names),
+            value=value,
+            top=tuple(top),
+            outcomes=tuple((number,) for number in best),
             probable=False,
         )
 
@@ -127,27 +129,20 @@ class Function(OwnModel):
         else:
             outputs = [self.output_number(target_spec.target, names)]
         if target_spec.contrast is None:
-            return [
-                (encoding, Target("label", (output,), text=names[output])) for output in outputs
-            ]
+            return [(encoding, output_target(output, names)) for output in outputs]
 
         rival = self.output_number(target_spec.contrast, names)
         if outputs == [rival]:
             raise InputError(
                 f"The target and the contrast are both {names[rival]!r}: name two outputs."
             )
-        targets = [
-            Target(
-                "label",
-                (output,),
-                text=names[output],
-                contrast=(rival,),
-                contrast_text=names[rival],
-            )
-            for output in outputs
-            if output != rival
-        ]
-        return [(encoding, target) for target in targets]
+        targets = []
+        for output in outputs:
+            if output != rival:
+                target = output_target(output, names)
+                contrasted = replace(target, contrast=(rival,), contrast_text=names[rival])
+                targets.append((encoding, contrasted))
+        return targets
 
     def output_number(self, wanted: object, names: tuple[str, ...]) -> int:
         """The number of an output that is named by its label, or by its number as text."""
@@ -177,22 +172,30 @@ class Function(OwnModel):
         memory = Memory(limit=0) if memory is None else memory
 
         recalls = [memory.recall(question, "delete", None) for question in questions]
-        texts_of: list[list[str]] = []
+        texts_of_questions: list[list[str]] = []
+        different: dict[str, None] = {}  # texts, in the order in which they are first needed
         for recall in recalls:
-            encoding, keep = recall.question.encoding, recall.question.keep
-            texts_of.append([without(encoding, row) for row in keep])
-        different = list(dict.fromkeys(text for texts in texts_of for text in texts))
-        scores_of = self.ask_in_batches(different)
+            encoding = recall.question.encoding
+            texts = [kept_text(encoding, row) for row in recall.question.keep]
+            texts_of_questions.append(texts)
+            different.update(dict.fromkeys(texts))
+        scores_of = self.ask_in_batches(list(different))
 
         answers = []
-        for recall, texts in zip(recalls, texts_of, strict=True):
-            scored = answer_of(recall.question, [scores_of[text] for text in texts])
+        for recall, texts in zip(recalls, texts_of_questions, strict=True):
+            rows = [scores_of[text] for text in texts]
+            scored = answers_from_scores(recall.question, rows)
             answers.append(recall.complete(scored))
             memory.store(recall, scored)
         return answers
 
 
-def answer_of(question: Question, rows: list[np.ndarray]) -> Scored:
+def output_target(output: int, names: tuple[str, ...]) -> Target:
+    """An output of the function as a target."""
+    return Target("label", (output,), text=names[output], output="logit")
+
+
+def answers_from_scores(question: Question, rows: list[np.ndarray]) -> Scored:
     """value, rank and margin of one question from its rows of scores [v]."""
     label = question.target.ids[0]
     contrast = question.target.contrast
@@ -226,16 +229,20 @@ def answer_of(question: Question, rows: list[np.ndarray]) -> Scored:
 def axis_of_words(example: Example) -> Encoding:
     """The words of a text, or of a pair, as tokens."""
     texts = (example.text,) if example.pair is None else (example.text, example.pair)
-    limits.check_text_size(sum(len(text.encode("utf-8", "surrogatepass")) for text in texts))
+    sizes = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
+    limits.check_text_size(sum(sizes))
 
+    words: list[str] = []
     spans: list[tuple[int, int, int]] = []  # number of the text, start, end
     for number, text in enumerate(texts):
-        spans += [(number, start, end) for start, end in split_words(text)]
+        for start, end in split_words(text):
+            words.append(text[start:end])
+            spans.append((number, start, end))
     segment, starts, ends = np.array(spans).T
     return Encoding(
         ids=np.zeros(len(spans)),
-        tokens=tuple(texts[number][start:end] for number, start, end in spans),
-        segments=("text",) if len(texts) == 1 else ("first", "second"),
+        tokens=tuple(words),
+        segments=("text",) if example.pair is None else ("first", "second"),
         texts=texts,
         segment=segment,
         start=starts,
@@ -253,7 +260,7 @@ def in_template(example: Example, start: int) -> bool:
     return bool(example.slots) and not inside
 
 
-def without(encoding: Encoding, keep: np.ndarray) -> str:
+def kept_text(encoding: Encoding, keep: np.ndarray) -> str:
     """The text with the removed words cut out, together with the space before them."""
     text, result, cursor = encoding.texts[0], "", 0
     for end, kept in zip(encoding.end, keep, strict=True):

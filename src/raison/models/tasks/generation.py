@@ -16,10 +16,8 @@ from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, streams_of
 from raison.models.runner.generate import generate
 from raison.models.runner.output_format import Output
-from raison.models.runner.runner import Runner
-from raison.models.runner.split_forward import install_shortcut
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.runner.runner import Runner, install_shortcut
+from raison.models.tasks.base import Task, columns_at_rows, outcomes_of_texts
 from raison.models.tasks.continuation import extended, shortened
 
 if TYPE_CHECKING:
@@ -41,7 +39,9 @@ class GenerationTask(Task):
         install_shortcut(view)
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
-        return self.columns_at_rows(output.logits, chunk)
+        if chunk.asked is None:
+            raise ValueError("a model that writes is asked about tokens")
+        return columns_at_rows(output.logits, chunk.asked, picked=chunk.picked)
 
     @abstractmethod
     def generation_inputs(self, encoding: Encoding) -> dict[str, torch.Tensor]:
@@ -53,14 +53,13 @@ class GenerationTask(Task):
         return generate(runner, self.generation_inputs(encoding), begun, longest)
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
-        any_token = [
-            self.next_target(encoding, 0) for encoding in encodings
-        ]  # it says which row is read
-        outcomes = outcomes_of(runner, encodings, any_token)
-        return [
-            self.prediction_from(encoding, logits[0])
-            for encoding, logits in zip(encodings, outcomes, strict=True)
-        ]
+        # any token: its target says which row is read
+        targets = [self.next_target(encoding, 0) for encoding in encodings]
+        outcomes = outcomes_of_texts(runner, encodings, targets)
+        predictions = []
+        for encoding, logits in zip(encodings, outcomes, strict=True):
+            predictions.append(self.prediction_from(encoding, logits[0]))
+        return predictions
 
     def prediction_from(self, encoding: Encoding, logits: torch.Tensor) -> Prediction:
         """The likeliest next token by the logits of all [v]."""
@@ -123,9 +122,8 @@ class GenerationTask(Task):
 
     def text_target(self, ids: Sequence[int], positions: Sequence[int]) -> Target:
         """Tokens at some positions as one target."""
-        kind = "token" if len(ids) == 1 else "text"
         return Target(
-            kind=kind,
+            kind="token" if len(ids) == 1 else "text",
             ids=tuple(ids),
             positions=tuple(positions),
             text=self.text_of(ids),
@@ -143,12 +141,8 @@ class GenerationTask(Task):
         wanted = target_spec.target
         if isinstance(wanted, slice):
             positions = self.positions_in_slice(encoding, wanted)
-            return [
-                (
-                    encoding,
-                    self.finished(encoding, self.written_target(encoding, positions), target_spec),
-                )
-            ]
+            written = self.written_target(encoding, positions)
+            return [(encoding, self.finished(encoding, written, target_spec))]
         if wanted != "all" and target_spec.number is None:
             longer, target = self.continued(encoding, wanted)
             return [(longer, self.finished(longer, target, target_spec))]
@@ -190,12 +184,13 @@ class GenerationTask(Task):
         """The text with a continuation behind it, and the continuation as target."""
         ids = self.ids_of(wanted, encoding, len(encoding))
         limit = self.loaded.max_tokens
-        streams = streams_of(encoding)
         if limit is not None:
+            streams = streams_of(encoding)
             surplus = len(streams[-1]) + len(ids) - limit
             if surplus > 0 and encoding.truncated and len(streams) == 1:
                 encoding = shortened(encoding, surplus)  # the text was cut already: make room
-            self.loaded.surplus(len(streams_of(encoding)[-1]) + len(ids), truncate=False)
+            written = streams_of(encoding)[-1]
+            self.loaded.surplus(len(written) + len(ids), truncate=False)
         longer = extended(encoding, ids, self.loaded.codec)
         return longer, self.text_target(ids, range(len(encoding), len(longer)))
 

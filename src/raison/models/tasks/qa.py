@@ -9,14 +9,12 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
-from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk, Piece
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, axis_of, outcomes_of_texts
 
 __all__ = ["QATask"]
 
@@ -62,23 +60,19 @@ class QATask(Task):
     # -- outcomes ---------------------------------------------------------------------------------------
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
-        outcomes = outcomes_of(runner, encodings)
-        return [
-            prediction_from(encoding, logits)
-            for encoding, logits in zip(encodings, outcomes, strict=True)
-        ]
+        outcomes = outcomes_of_texts(runner, encodings)
+        texts = zip(encodings, outcomes, strict=True)
+        return [predicted_span(encoding, logits) for encoding, logits in texts]
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits = torch.stack([output.start_logits, output.end_logits], dim=1)  # [b 2 t]
-        if not chunk.has_targets:
+        if chunk.asked is None:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
 
-        there = chunk.fill(
-            0, [part.visible[0] & answers_can_stand(part) for part in chunk.parts], False
-        )
-        absent = ~torch.from_numpy(there).to(logits.device)
+        possible = [part.visible[0] & answers_can_stand(part) for part in chunk.parts]
+        absent = ~torch.from_numpy(chunk.fill(0, possible, False)).to(logits.device)
         logits = logits.masked_fill(absent[:, None, :], torch.finfo(logits.dtype).min)
-        places = torch.from_numpy(chunk.target_columns()).to(logits.device)
+        places = torch.from_numpy(chunk.asked.rows).to(logits.device)
         return Columns(logits, places)
 
 
@@ -116,7 +110,7 @@ def place_of_answer(encoding: Encoding, text: str) -> tuple[int, int]:
     return int(touched[0]), int(touched[-1])
 
 
-def prediction_from(encoding: Encoding, logits: torch.Tensor) -> Prediction:
+def predicted_span(encoding: Encoding, logits: torch.Tensor) -> Prediction:
     """The best span of the context by logits [2 t] of its start and its end."""
     inside = context_of(encoding)
     size = len(inside)
@@ -131,11 +125,10 @@ def prediction_from(encoding: Encoding, logits: torch.Tensor) -> Prediction:
         start, end = divmod(number, size)
         targets.append(span_target(encoding, int(inside[start]), int(inside[end])))
     probabilities = best.values.exp().tolist()
+    texts = [target.text for target in targets]
     return Prediction(
         target=targets[0],
         value=probabilities[0],
-        top=tuple(
-            (target.text, share) for target, share in zip(targets, probabilities, strict=True)
-        ),
+        top=tuple(zip(texts, probabilities, strict=True)),
         outcomes=tuple(target.ids for target in targets),
     )

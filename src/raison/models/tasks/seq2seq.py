@@ -8,11 +8,11 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
-from raison.models.axis import axis_of
 from raison.models.protocol import TargetSpec
 from raison.models.runner.batching import streams_of
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
+from raison.models.tasks.base import axis_of
 from raison.models.tasks.continuation import AddedTokens, extended, with_tokens_behind
 from raison.models.tasks.generation import GenerationTask
 

@@ -11,14 +11,12 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.units import group_tokens
-from raison.models.axis import axis_of
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
-from raison.models.runner.whole_texts import outcomes_of
-from raison.models.tasks.base import Task
+from raison.models.tasks.base import Task, axis_of, columns_at_rows, outcomes_of_texts
 
 __all__ = ["TaggingTask"]
 
@@ -64,7 +62,7 @@ class TaggingTask(Task):
             chosen = [word for word in words if word.row == best]
         targets = []
         for word in chosen:
-            target = target_of(word, target_spec.output)
+            target = tag_target(word, target_spec.output)
             targets.append((encoding, self.contrasted(target, target_spec.contrast)))
         return targets
 
@@ -103,7 +101,7 @@ class TaggingTask(Task):
 
     def tagged_words(self, runner: Runner, encoding: Encoding) -> list[TaggedWord]:
         """Every word with the tag that the model gives it."""
-        (logits,) = outcomes_of(runner, [encoding])
+        (logits,) = outcomes_of_texts(runner, [encoding])
         probabilities = logits.softmax(-1)  # [t v]
         units = group_tokens(encoding, "word")
         labels = self.labels
@@ -111,7 +109,14 @@ class TaggingTask(Task):
         for unit, name in enumerate(units.names):
             row = int(np.flatnonzero(units.of == unit)[0])
             tag = int(probabilities[row].argmax())
-            words.append(TaggedWord(row, name, tag, labels[tag], float(probabilities[row].max())))
+            word = TaggedWord(
+                row=row,
+                word=name,
+                tag=tag,
+                label=labels[tag],
+                probability=float(probabilities[row].max()),
+            )
+            words.append(word)
         return words
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -126,20 +131,17 @@ class TaggingTask(Task):
             )
         tagged = [word for word in words if not word.is_outside] or words
         best = max(tagged, key=lambda word: word.probability)
-        return Prediction(
-            target=target_of(best),
-            value=best.probability,
-            top=tuple((f"{word.word}: {word.label}", word.probability) for word in tagged[:BEST]),
-        )
+        top = [(f"{word.word}: {word.label}", word.probability) for word in tagged[:BEST]]
+        return Prediction(target=tag_target(best), value=best.probability, top=tuple(top))
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         logits: torch.Tensor = output.logits  # [b t v]
-        if not chunk.has_targets:
+        if chunk.asked is None:
             return Columns(logits, torch.zeros(logits.shape[:2], dtype=torch.long))
-        return self.columns_at_rows(logits, chunk)
+        return columns_at_rows(logits, chunk.asked, picked=chunk.picked)
 
 
-def target_of(word: TaggedWord, output: str | None = None) -> Target:
+def tag_target(word: TaggedWord, output: str | None = None) -> Target:
     """The tag of a word as a target."""
     return Target(
         kind="tag",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,16 +83,15 @@ def heads_figure(selection: HeadSelection) -> Figure:
     """The whole picture: title, numbers of heads, names of blocks, cells and a legend."""
     statistics = selection.statistics
     rows, columns = selection.positional.shape
-    ruler = WordRuler()
-
     chosen = int(selection.any_kind.sum())
     title = f"{statistics.model}: {chosen} of {rows * columns} heads matter"
     notes = [(statistics.corpus, QUIET)]
     if selection.empty_blocks:
         notes.append((f"no head in {list_head_blocks(selection.empty_blocks)}", ALARM))
     counts = [count_heads_of_block(selection, row) for row in range(rows)]
-    legend = selection.rules()
+    rules = selection.rules()
 
+    ruler = WordRuler()
     grid = HeadsGrid(
         left=MARGIN + 0.25 + ruler.widest(statistics.blocks, SMALL) + 0.1,
         top=MARGIN + 0.34 + 0.19 * len(notes) + 0.35,
@@ -100,30 +100,37 @@ def heads_figure(selection: HeadSelection) -> Figure:
         rows=rows,
         columns=columns,
     )
-    text_width = max(
-        ruler(title, TEXT, "bold"),
-        ruler.widest([line for line, _ in notes], NOTE),
-        ruler.widest(legend, NOTE) + 0.5,
-    )
+    title_width = ruler(title, TEXT, "bold")
+    notes_width = ruler.widest([line for line, _ in notes], NOTE)
+    rules_width = ruler.widest(rules, NOTE) + 0.5
+    text_width = max(title_width, notes_width, rules_width)
     grid_width = grid.right + 0.12 + ruler.widest(counts, NOTE)
     width = max(grid_width, MARGIN + text_width) + MARGIN
-    figure, axes = figure_canvas(width, grid.bottom + 0.3 + 0.24 * len(legend) + MARGIN)
+    height = grid.bottom + 0.3 + 0.24 * len(rules) + MARGIN
+    figure, axes = figure_canvas(width, height)
 
     draw_figure_header(axes, title, notes)
     draw_head_numbers(axes, grid, ruler)
     # names that would overlap are left out
-    every = max(1, math.ceil(SMALL / 72 * 1.2 / grid.cell_height))
+    letters_height = SMALL / 72 * 1.2
+    every = max(1, math.ceil(letters_height / grid.cell_height))
     for row in range(rows):
         if row % every == 0:
             draw_block_name(axes, grid, row, statistics.blocks[row], counts[row])
         draw_heads_of_block(axes, grid, row, selection)
     draw_unchosen_heads(axes, grid, selection)
-    signs = (HeadCell(syntactic="obj"), HeadCell(positional="−1"))
-    for number, (line, sign) in enumerate(zip(legend, signs, strict=True)):
-        top = grid.bottom + 0.2 + 0.24 * number
-        draw_head_cell(axes, sign, left=MARGIN, top=top, width=0.4, height=0.19)
-        axes.text(MARGIN + 0.48, top + 0.14, line, fontsize=NOTE, color=QUIET)
+    draw_heads_legend(axes, grid, rules)
     return figure
+
+
+def draw_heads_legend(axes: Axes, grid: HeadsGrid, rules: Sequence[str]) -> None:
+    """The rules that chose the heads, beside a syntactic and a positional cell."""
+    samples = (HeadCell(syntactic="obj"), HeadCell(positional="−1"))
+    top = grid.bottom + 0.2
+    for rule, sample in zip(rules, samples, strict=True):
+        draw_head_cell(axes, sample, left=MARGIN, top=top, width=0.4, height=0.19)
+        axes.text(MARGIN + 0.48, top + 0.14, rule, fontsize=NOTE, color=QUIET)
+        top += 0.24
 
 
 def count_heads_of_block(selection: HeadSelection, row: int) -> str:
@@ -190,8 +197,8 @@ def draw_heads_of_block(axes: Axes, grid: HeadsGrid, row: int, selection: HeadSe
 def draw_unchosen_heads(axes: Axes, grid: HeadsGrid, selection: HeadSelection) -> None:
     """The heads that were not chosen, as dots, all at once."""
     rows, heads = np.nonzero(~selection.any_kind)
-    across = [grid.left + grid.cell_width * (head + 0.5) for head in heads]
-    down = [grid.top + grid.cell_height * (row + 0.5) for row in rows]
+    across = grid.left + grid.cell_width * (heads + 0.5)
+    down = grid.top + grid.cell_height * (rows + 0.5)
     size = min(grid.cell_width, grid.cell_height) * 0.12 * 72
     axes.plot(across, down, "o", markersize=size, markerfacecolor=FAINT, markeredgewidth=0)
 

@@ -80,37 +80,42 @@ class MatrixGrid:
 
 def matrix_figure(matrix: RationaleMatrix) -> Figure:
     """The whole picture: title, names, cells and a legend."""
-    ruler = WordRuler()
     row_names = [matrix_row_name(matrix, row) for row in range(len(matrix.rows))]
     column_names = [short_name(column.name, 18) for column in matrix.columns]
     title = f"{len(matrix.rows)} rationales of one text"
-    about = " · ".join([clean_text(matrix.rows[0].model), *matrix_facts(matrix)])
-    alarm_lines = [f"{alarm.sign}  {alarm.meaning}" for alarm in matrix.alarms()]
+    model = clean_text(matrix.rows[0].model)
+    about = " · ".join([model, *matrix_facts(matrix)])
+    alarms = [f"{alarm.sign}  {alarm.meaning}" for alarm in matrix.alarms()]
 
+    ruler = WordRuler()
     grid = matrix_grid_of(matrix, row_names, column_names, ruler)
+    legend_width = 3.6
+    if matrix.gold is not None:
+        legend_width += 1.4
     text_width = max(
         ruler(title, TEXT, "bold"),
         ruler(about, NOTE),
-        3.6 + 1.4 * (matrix.gold is not None),  # of the legend
-        ruler.widest(alarm_lines, NOTE),
+        legend_width,
+        ruler.widest(alarms, NOTE),
     )
-    width = max(grid.right, MARGIN + text_width) + MARGIN
     legend_top = grid.bottom + 0.2
-    figure, axes = figure_canvas(width, legend_top + 0.2 * (1 + len(alarm_lines)) + MARGIN - 0.1)
+    width = max(grid.right, MARGIN + text_width) + MARGIN
+    height = legend_top + 0.2 * (1 + len(alarms)) + MARGIN - 0.1
+    figure, axes = figure_canvas(width, height)
 
     draw_figure_header(axes, title, [])
     axes.text(MARGIN, MARGIN + 0.32, about, fontsize=NOTE, color=QUIET)
     draw_matrix_column_names(axes, grid, column_names)
     for row, name in enumerate(row_names):
         if row % grid.named_every == 0:
-            draw_matrix_row_name(
-                axes, grid, row, name, warned=INSUFFICIENT in matrix_row_alarms(matrix.rows[row])
-            )
+            warned = INSUFFICIENT in matrix_row_alarms(matrix.rows[row])
+            draw_matrix_row_name(axes, grid, row, name, warned=warned)
         draw_matrix_row(axes, grid, matrix, row)
     draw_spared_matrix_cells(axes, grid, matrix)
     draw_matrix_legend(axes, matrix, legend_top, ruler)
-    for number, line in enumerate(alarm_lines):
-        axes.text(MARGIN, legend_top + 0.33 + 0.2 * number, line, fontsize=NOTE, color=QUIET)
+    for number, line in enumerate(alarms):
+        down = legend_top + 0.33 + 0.2 * number
+        axes.text(MARGIN, down, line, fontsize=NOTE, color=QUIET)
     return figure
 
 
@@ -198,16 +203,18 @@ def draw_spared_matrix_cells(axes: Axes, grid: MatrixGrid, matrix: RationaleMatr
 def draw_matrix_legend(axes: Axes, matrix: RationaleMatrix, top: float, ruler: WordRuler) -> None:
     """What cells mean, only those that occur; and frames, where people were asked."""
     left = MARGIN
+    middle = top + SIGN / 2
+    baseline = top + 0.13
     for state, meaning in matrix.meanings().items():
         if state == SPARED:
-            draw_matrix_dots(axes, [left + SIGN / 2], [top + SIGN / 2], CELL)
+            draw_matrix_dots(axes, [left + SIGN / 2], [middle], CELL)
         else:
             draw_matrix_cell(axes, state, left, top, SIGN)
-        axes.text(left + 0.22, top + 0.13, meaning, fontsize=NOTE, color=QUIET)
+        axes.text(left + 0.22, baseline, meaning, fontsize=NOTE, color=QUIET)
         left += 0.22 + ruler(meaning, NOTE) + 0.25
     if matrix.gold is not None:
         draw_matrix_frame(axes, left, top, SIGN)
-        axes.text(left + 0.22, top + 0.13, LINKED, fontsize=NOTE, color=QUIET)
+        axes.text(left + 0.22, baseline, LINKED, fontsize=NOTE, color=QUIET)
 
 
 def draw_matrix_cell(axes: Axes, state: int, left: float, top: float, cell: float) -> None:

@@ -10,7 +10,13 @@ from raison.show.audit_rows import AuditedText, AuditReport, SpreadOfTexts, audi
 from raison.show.colour_scale import METHOD_HUES
 from raison.show.evaluation_tables import warning_of_few_texts
 from raison.show.html.audit_plots import adversaries_svg, histogram_svg, words_svg
-from raison.show.html.document import STYLE, colour_rules_css, page_without_script, safe_html
+from raison.show.html.document import (
+    STYLE,
+    colour_rules_css,
+    html_element,
+    page_without_script,
+    safe_html,
+)
 
 __all__ = ["audit_page"]
 
@@ -62,10 +68,8 @@ def audit_table_html(audit: AuditReport) -> Iterator[str]:
     """All numbers."""
     yield TABLE_HEAD
     for row in audit_rows(audit):
-        cells = ""
-        for text in (row.name, row.value, row.about):
-            cells += f"<td>{safe_html(text)}</td>"
-        yield f"<tr>{cells}</tr>"
+        cells = [html_element("td", safe_html(text)) for text in (row.name, row.value, row.about)]
+        yield html_element("tr", *cells)
     yield "</table></div>"
 
 
@@ -106,13 +110,15 @@ def audited_texts_html(texts: Sequence[AuditedText]) -> Iterator[str]:
 def audited_text_html(text: AuditedText) -> str:
     """A text, its words coloured by attention."""
     flat = 3 / max(3, len(text.attention))  # attention that is the same for all words is pale
-    most = max(flat, *text.attention) if text.attention else 1.0
+    most = max([flat, *text.attention])
     words = []
     for token, share in zip(text.tokens, text.attention, strict=True):
         shade = round(10 * share / most)
-        words.append(f'<b class="f{shade}" title="{share:.3f}">{safe_html(token)}</b>')
+        exact = f"{share:.3f}"
+        words.append(html_element("b", safe_html(token), class_=f"f{shade}", title=exact))
 
     label = safe_html(text.predicted)
     if text.predicted != text.label:
         label += f", labelled {safe_html(text.label)}"
-    return f'<p class="label">{label}</p><p class="text">{" ".join(words)}</p>'
+    title = html_element("p", label, class_="label")
+    return title + html_element("p", " ".join(words), class_="text")

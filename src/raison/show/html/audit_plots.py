@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.show.audit_rows import AdversaryResult, AuditedText
-from raison.show.html.document import safe_html
+from raison.show.html.document import html_element, pixels, safe_html
 
 __all__ = ["adversaries_svg", "histogram_svg", "words_svg"]
 
@@ -28,13 +28,21 @@ class PlotScales:
         """A line through some points."""
         places = []
         for x, y in points:
-            places.append(f"{self.across(x):.1f},{self.down(y):.1f}")
-        return f'<polyline class="m{hue}" stroke-width="2" points="{" ".join(places)}"/>'
+            across, down = pixels(self.across(x)), pixels(self.down(y))
+            places.append(f"{across},{down}")
+        return html_element("polyline", class_=f"m{hue}", stroke_width=2, points=" ".join(places))
 
     def dot(self, x: float, y: float, hue: int, title: str) -> str:
         """A point that tells its title."""
-        place = f'cx="{self.across(x):.1f}" cy="{self.down(y):.1f}" r="2.5"'
-        return f'<circle class="m{hue}" stroke-width="2" {place}><title>{safe_html(title)}</title></circle>'
+        return html_element(
+            "circle",
+            html_element("title", safe_html(title)),
+            class_=f"m{hue}",
+            stroke_width=2,
+            cx=pixels(self.across(x)),
+            cy=pixels(self.down(y)),
+            r=2.5,
+        )
 
 
 def histogram_svg(label: str, values: Sequence[float], low: float, high: float) -> str:
@@ -49,23 +57,30 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
     most = max(1, int(counts.max()))
     parts = []
     for count, start, stop in zip(counts, edges[:-1], edges[1:], strict=True):
+        left, right = across(start), across(stop)
         tall = (HIGH - 30) * count / most
-        top = floor - tall
-        left = across(start)
-        wide = max(1.0, across(stop) - left - 1)
-        place = f'x="{left:.1f}" y="{top:.1f}"'
-        size = f'width="{wide:.1f}" height="{tall:.1f}"'
-        parts.append(f'<rect class="m0" {place} {size}><title>{count}</title></rect>')
+        bar = html_element(
+            "rect",
+            html_element("title", str(count)),
+            class_="m0",
+            x=pixels(left),
+            y=pixels(floor - tall),
+            width=pixels(max(1.0, right - left - 1)),
+            height=pixels(tall),
+        )
+        parts.append(bar)
 
     mean = float(np.mean(values))
-    line = f"{across(mean):.1f}"
-    parts.append(f'<line class="m1" stroke-width="2" x1="{line}" y1="4" x2="{line}" y2="{floor}"/>')
+    line = pixels(across(mean))
+    parts.append(
+        html_element("line", class_="m1", stroke_width=2, x1=line, y1=4, x2=line, y2=floor)
+    )
     parts.append(axis_line_svg("8", floor, WIDE - 8))
     middle = (low + high) / 2
     for x, anchor in ((low, "start"), (middle, "middle"), (high, "end")):
         rounded = round(x, 2) + 0  # no minus before a zero
         name = f"{rounded:g}".replace("-", "−")
-        parts.append(label_svg(f"{across(x):.1f}", HIGH - 4, name, anchor))
+        parts.append(label_svg(pixels(across(x)), HIGH - 4, name, anchor))
     return captioned_svg(parts, f"{label}: mean {mean:.2f}, {len(values)} texts", HIGH)
 
 
@@ -83,20 +98,21 @@ def adversaries_svg(adversaries: Sequence[AdversaryResult]) -> str:
     for adversary in adversaries:
         by_kind.setdefault(adversary.kind, []).append(adversary)
 
-    origin = f"{scales.across(0):.1f}"
-    floor = f"{scales.down(0):.1f}"
+    origin = pixels(scales.across(0))
+    floor = pixels(scales.down(0))
     parts = [axis_line_svg(origin, floor, WIDE - 12)]
     key = ""
     for hue, (kind, of_kind) in enumerate(by_kind.items()):
         of_kind.sort(key=lambda adversary: (adversary.jsd, adversary.tvd, adversary.lam))
         parts += adversaries_of_kind_svg(of_kind, scales, hue)
-        key += f'<li><i class="m{hue}"></i>{safe_html(kind)}</li>'
+        sample = html_element("i", class_=f"m{hue}")
+        key += html_element("li", sample, safe_html(kind))
     parts.append(label_svg(WIDE - 12, HIGH - 4, "JSD of attentions, at most 0.69", "end"))
     shown_tvd = most / 1.1
-    parts.append(label_svg("2", f"{scales.down(shown_tvd):.1f}", f"{shown_tvd:.2f}"))
+    parts.append(label_svg("2", pixels(scales.down(shown_tvd)), f"{shown_tvd:.2f}"))
 
     caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
-    return f'<ul class="key">{key}</ul>{captioned_svg(parts, caption, HIGH)}'
+    return html_element("ul", key, class_="key") + captioned_svg(parts, caption, HIGH)
 
 
 def adversaries_of_kind_svg(
@@ -105,11 +121,13 @@ def adversaries_of_kind_svg(
     """A line through all λ of one kind, then dots, then their names."""
     yield scales.polyline([(adversary.jsd, adversary.tvd) for adversary in adversaries], hue)
     for adversary in adversaries:
-        yield scales.dot(adversary.jsd, adversary.tvd, hue, f"λ = {adversary.lam:g}")
+        title = f"λ = {adversary.lam:g}"
+        yield scales.dot(adversary.jsd, adversary.tvd, hue, title)
     for adversary in adversaries:
         across = scales.across(adversary.jsd) + 4
         down = scales.down(adversary.tvd) - 4
-        yield label_svg(f"{across:.1f}", f"{down:.1f}", f"{adversary.lam:g}")
+        name = f"{adversary.lam:g}"
+        yield label_svg(pixels(across), pixels(down), name)
 
 
 def words_svg(text: AuditedText) -> str:
@@ -124,13 +142,15 @@ def words_svg(text: AuditedText) -> str:
     )
     parts = []
     for level in (0.0, 0.5, 1.0):
-        parts.append(axis_line_svg("8", f"{scales.down(level):.1f}", WIDE - 20))
+        parts.append(axis_line_svg("8", pixels(scales.down(level)), WIDE - 20))
     for level in (0.0, 1.0):
         down = scales.down(level) + 4
-        parts.append(label_svg(WIDE - 2, f"{down:.1f}", f"{level:g}", "end"))
+        name = f"{level:g}"
+        parts.append(label_svg(WIDE - 2, pixels(down), name, "end"))
     parts.append(scales.polyline(list(enumerate(text.probability)), 0))
-    for word, (share, token) in enumerate(zip(text.probability, text.tokens, strict=True)):
-        parts.append(scales.dot(word, share, 0, f"{token}: {share:.2f}"))
+    for word, share in enumerate(text.probability):
+        title = f"{text.tokens[word]}: {share:.2f}"
+        parts.append(scales.dot(word, share, 0, title))
     return captioned_svg(parts, f"probability of {text.predicted} from each word alone", 80)
 
 
@@ -139,21 +159,26 @@ def words_svg(text: AuditedText) -> str:
 
 def axis_line_svg(left: str, down: str | int, right: int) -> str:
     """A horizontal line, in pixels."""
-    return f'<line class="axis" x1="{left}" y1="{down}" x2="{right}" y2="{down}"/>'
+    return html_element("line", class_="axis", x1=left, y1=down, x2=right, y2=down)
 
 
 def label_svg(across: str | int, down: str | int, text: str, anchor: str = "") -> str:
     """Small print at a place, in pixels; `anchor` says which end of it stands there."""
-    anchored = ""
     if anchor:
-        anchored = f' text-anchor="{anchor}"'
-    return f'<text x="{across}" y="{down}"{anchored}>{text}</text>'
+        return html_element("text", text, x=across, y=down, text_anchor=anchor)
+    return html_element("text", text, x=across, y=down)
 
 
 def captioned_svg(parts: Sequence[str], caption: str, high: int) -> str:
     """A drawing with its caption."""
-    size = f'viewBox="0 0 {WIDE} {high}" width="{WIDE}" height="{high}"'
     label = safe_html(caption)
-    inside = "".join(parts)
-    drawn = f'<svg {size} role="img" aria-label="{label}">{inside}</svg>'
-    return f"<figure>{drawn}<figcaption>{label}</figcaption></figure>"
+    drawing = html_element(
+        "svg",
+        *parts,
+        viewBox=f"0 0 {WIDE} {high}",
+        width=WIDE,
+        height=high,
+        role="img",
+        aria_label=label,
+    )
+    return html_element("figure", drawing, html_element("figcaption", label))

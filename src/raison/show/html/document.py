@@ -16,10 +16,11 @@ __all__ = [
     "content_hash",
     "html_element",
     "page_without_script",
+    "pixels",
     "safe_html",
 ]
 
-WITHOUT_PARTS = ("line",)
+MAY_BE_EMPTY = ("line", "polyline")  # elements that end where they begin
 DARKEST = 0.62  # opacity of the colour behind the strongest word
 SHADES = 10  # of it
 
@@ -75,9 +76,14 @@ def html_element(name: str, *parts: str, **attributes: object) -> str:
     for key, value in attributes.items():
         attribute = key.rstrip("_").replace("_", "-")
         written += f' {attribute}="{value}"'
-    if name in WITHOUT_PARTS:
+    if name in MAY_BE_EMPTY and not parts:
         return f"<{name}{written}/>"
     return f"<{name}{written}>{''.join(parts)}</{name}>"
+
+
+def pixels(length: float) -> str:
+    """A length or a place in an SVG picture."""
+    return f"{length:.1f}"
 
 
 def content_hash(block: str) -> str:
@@ -93,9 +99,8 @@ def colour_rules_css(line_colours: Sequence[str]) -> str:
         rules.append(f".m{place} {{ background: {colour}; stroke: {colour}; }}\n")
         rules.append(f"svg .m{place} {{ background: none; fill: none; }}\n")
     for shade in range(SHADES + 1):
-        opacity = DARKEST * shade / SHADES
-        for name, (red, green, blue) in (("f", FOR_TARGET), ("a", AGAINST_TARGET)):
-            rules.append(
-                f".{name}{shade} {{ background: rgba({red},{green},{blue},{opacity:.3f}); }}\n"
-            )
+        opacity = f"{DARKEST * shade / SHADES:.3f}"
+        for name, hue in (("f", FOR_TARGET), ("a", AGAINST_TARGET)):
+            rgba = ",".join([*map(str, hue), opacity])
+            rules.append(f".{name}{shade} {{ background: rgba({rgba}); }}\n")
     return "".join(rules)

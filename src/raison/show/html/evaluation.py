@@ -24,6 +24,7 @@ from raison.show.html.document import (
     colour_rules_css,
     html_element,
     page_without_script,
+    pixels,
     safe_html,
 )
 
@@ -158,12 +159,15 @@ def outcome_of_text_html(text: EvaluatedText) -> str:
 
 def coloured_words_html(units: Sequence[Sequence[Any]]) -> list[str]:
     """Units in one of ten shades of the colour for or against."""
-    strongest = max((abs(score) for _, score in units), default=0.0) or 1.0
+    strongest = 0.0
+    for _, score in units:
+        strongest = max(strongest, abs(score))
     words = []
     for name, score in units:
-        shade = round(10 * abs(score) / strongest)
+        shade = round(10 * abs(score) / (strongest or 1.0))
         side = "f" if score >= 0 else "a"
-        word = html_element("b", safe_html(name), class_=f"{side}{shade}", title=f"{score:+.4f}")
+        exact = f"{score:+.4f}"
+        word = html_element("b", safe_html(name), class_=f"{side}{shade}", title=exact)
         words.append(word)
     return words
 
@@ -203,7 +207,8 @@ class CurveFrame:
         """A line through these points."""
         places = []
         for share, value in zip(shares, values, strict=True):
-            places.append(f"{self.x(share):.1f},{self.y(value):.1f}")
+            across, down = pixels(self.x(share)), pixels(self.y(value))
+            places.append(f"{across},{down}")
         return " ".join(places)
 
 
@@ -246,13 +251,26 @@ def curve_axes_svg(frame: CurveFrame) -> list[str]:
     """Lines at the lowest and the highest value, and the numbers of both axes."""
     lines, numbers = [], []
     for value in (frame.low, frame.high):
-        y = frame.y(value)
-        ends = {"x1": EDGE, "y1": f"{y:.1f}", "x2": WIDTH - RIGHT, "y2": f"{y:.1f}"}
-        lines.append(html_element("line", class_="axis", **ends))
+        down = frame.y(value)
+        line = html_element(
+            "line",
+            class_="axis",
+            x1=EDGE,
+            y1=pixels(down),
+            x2=WIDTH - RIGHT,
+            y2=pixels(down),
+        )
         rounded = round(value, 2) + 0  # no minus before a zero
         shown = f"{rounded:.2f}".replace("-", "−")
-        numbers.append(html_element("text", shown, x=2, y=f"{y + 4:.1f}"))
+        lines.append(line)
+        numbers.append(html_element("text", shown, x=2, y=pixels(down + 4)))
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        x = f"{frame.x(share):.1f}"
-        numbers.append(html_element("text", f"{share:.0%}", x=x, y=HEIGHT - 6, text_anchor=anchor))
+        number = html_element(
+            "text",
+            f"{share:.0%}",
+            x=pixels(frame.x(share)),
+            y=HEIGHT - 6,
+            text_anchor=anchor,
+        )
+        numbers.append(number)
     return lines + numbers

@@ -25,7 +25,7 @@ __all__ = ["MODULES", "finite_json", "json_in_script", "to_html"]
 MODULES = (
     "scale.js",
     "wording.js",
-    "flow.js",
+    "pieces.js",
     "steps.js",
     "rationale.js",
     "render.js",

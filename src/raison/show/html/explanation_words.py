@@ -1,4 +1,4 @@
-"""What the page says about one explanation: headline, facts, remarks; the rationale, its certificate and search path.
+"""What the page says about one explanation: headline, facts and remarks, the passages of its text, and its units.
 
 Words and numbers are ready to be drawn: the page itself makes no sentence. The records travel to the browser as they
 are; these words travel beside them (page_data.py).
@@ -6,7 +6,12 @@ are; these words travel beside them (page_data.py).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context
+
+import numpy as np
 
 from raison.core.records import Explanation
 from raison.show.explanation_sentences import (
@@ -15,34 +20,25 @@ from raison.show.explanation_sentences import (
     provenance_facts,
     telling_diagnostics,
 )
+from raison.show.html.rationale_words import RationaleWords, words_of_rationale
 from raison.show.rationale_sentences import (
-    certificate_in_words,
     is_rationale,
-    passage_role_in_answer,
-    rationale_in_words,
-    rationale_warnings,
-    search_effort_in_words,
-)
-from raison.show.search_path_steps import (
-    PathStep,
-    path_excerpt,
-    path_measure,
-    path_runners_up_title,
-    search_path,
 )
 from raison.show.text_formats import (
     CURLY,
+    DOT,
+    MINUS,
     clean_text,
     count_with_noun,
 )
-from raison.show.text_pieces import is_unproved_selection
+from raison.show.text_pieces import (
+    TextPassage,
+    answer_passages,
+    is_unproved_selection,
+    text_passages,
+)
 
-__all__ = ["ExplanationWords", "words_of_explanation"]
-
-DOT = " · "
-MINUS = "−"
-MOST_RUNNERS_UP = 2  # named in a step
-
+__all__ = ["ExplanationWords", "facts_of_explanation", "words_of_explanation"]
 
 # -- one explanation ----------------------------------------------------------------------------------------
 
@@ -58,45 +54,12 @@ class ExplanationWords:
     remarks: list[str]  # telling diagnostics in a line, then what a reader must know
     selected: str  # how many units were, where nothing was proved about them
     rationale: RationaleWords | None
+    passages: list[PassageWords]
+    units: list[UnitWords]  # none where the page does not draw the text
 
 
-@dataclass(frozen=True)
-class RationaleWords:
-    """What is said about a rationale besides its text."""
-
-    warnings: list[str]
-    size: str  # `3 of 9 tokens`
-    names: str  # in the order chosen
-    besides: str
-    proof: list[str]
-    effort: str
-    roles: list[str]  # of the passages of a grounded answer
-    path: PathWords | None
-
-
-@dataclass(frozen=True)
-class PathWords:
-    """The path of the search as a table."""
-
-    measure: str  # what the figures are
-    runners_up: str  # the title of their column; empty where there are none
-    rows: list[PathStepWords]
-    excerpt: list[int | str]  # rows of the short table, and what stands for those left out
-
-
-@dataclass(frozen=True)
-class PathStepWords:
-    number: str
-    change: str
-    size: int
-    figure: str
-    weight: float | None  # the length of the bar
-    enough: bool
-    runners_up: str
-
-
-def words_of_explanation(explanation: Explanation) -> ExplanationWords:
-    """All that the page says about one explanation."""
+def words_of_explanation(explanation: Explanation, *, with_units: bool = True) -> ExplanationWords:
+    """All that the page says about one explanation; `with_units`: also about each of its units."""
     heading = headline_of_explanation(explanation, CURLY)
     remarks = explanation_notes(explanation)
     diagnostics = telling_diagnostics(explanation)
@@ -113,6 +76,8 @@ def words_of_explanation(explanation: Explanation) -> ExplanationWords:
         remarks=[remark for remark in remarks if remark],
         selected=selected_count_in_words(explanation),
         rationale=rationale,
+        passages=words_of_passages(explanation),
+        units=words_of_units(explanation) if with_units else [],
     )
 
 
@@ -137,65 +102,111 @@ def facts_of_explanation(explanation: Explanation) -> dict[str, str]:
     return facts | provenance_facts(explanation)
 
 
-def words_of_rationale(explanation: Explanation) -> RationaleWords:
-    """All that the page says about a rationale besides its text."""
-    selected = rationale_in_words(explanation, quotes=CURLY)
-    roles = []
-    if explanation.grounding is not None:
-        for passage in explanation.grounding.passages:
-            roles.append(passage_role_in_answer(passage))
-    path = None
-    if explanation.steps:
-        path = words_of_path(explanation)
-    return RationaleWords(
-        warnings=rationale_warnings(explanation),
-        size=selected.size,
-        names=" → ".join(selected.names),
-        besides=selected.besides,
-        proof=certificate_in_words(explanation),
-        effort=DOT.join(search_effort_in_words(explanation)),
-        roles=roles,
-        path=path,
-    )
+SIX_DIGITS = Context(prec=6, rounding=ROUND_HALF_UP)
+
+PieceWords = tuple[int, Sequence[int]] | tuple[int, Sequence[int], str]
 
 
-def words_of_path(explanation: Explanation) -> PathWords:
-    """The table of the search path, and which rows the short table has."""
-    steps = search_path(explanation)
-    places = {id(step): place for place, step in enumerate(steps)}
-    shown: list[int | str] = []
-    for step in path_excerpt(steps):
-        if isinstance(step, int):
-            shown.append(f"⋮ {count_with_noun(step, 'step')} more")
+@dataclass(frozen=True)
+class PassageWords:
+    """A passage: its text, and its pieces as (length, units, kind); pieces of the usual kind do not name it."""
+
+    name: str
+    text: str
+    pieces: list[PieceWords]
+
+
+@dataclass(frozen=True)
+class UnitWords:
+    """What is said about one unit, on hover, on focus and for screen readers."""
+
+    label: str  # its name, exact score and rank, in a sentence
+    score: str  # empty where the unit is only in or out
+    remark: str  # its rank, and whether it was selected
+
+
+# -- passages -----------------------------------------------------------------------------------------------
+
+
+def words_of_passages(explanation: Explanation) -> list[PassageWords]:
+    """The passages of an explanation; of a grounded answer those that it was looked for in."""
+    passages = text_passages(explanation)
+    if is_rationale(explanation) and explanation.grounding is not None:
+        passages = answer_passages(explanation)
+    return [words_of_passage(passage) for passage in passages]
+
+
+def words_of_passage(passage: TextPassage) -> PassageWords:
+    """The text of a passage, and how it is cut."""
+    text = ""
+    pieces: list[PieceWords] = []
+    for piece in passage.pieces:
+        text += piece.text
+        if piece.kind == "plain":
+            pieces.append((len(piece.text), piece.units))
         else:
-            shown.append(places[id(step)])
-    title_of_runners_up = ""
-    if any(step.rivals for step in steps):
-        title_of_runners_up = path_runners_up_title(explanation)
-    return PathWords(
-        measure=path_measure(explanation),
-        runners_up=title_of_runners_up,
-        rows=[words_of_step(step) for step in steps],
-        excerpt=shown,
-    )
+            pieces.append((len(piece.text), piece.units, piece.kind))
+    return PassageWords(passage.name, text, pieces)
 
 
-def words_of_step(step: PathStep) -> PathStepWords:
-    """One row of the table of the search path."""
-    rivals = []
-    for name, figure in step.rivals[:MOST_RUNNERS_UP]:
-        rivals.append(f"{name} {with_wide_minus(figure)}")
-    return PathStepWords(
-        number="" if step.number is None else str(step.number),
-        change=step.change(MINUS),
-        size=step.size,
-        figure=with_wide_minus(step.figure),
-        weight=step.weight,
-        enough=step.enough,
-        runners_up=", ".join(rivals),
-    )
+# -- units --------------------------------------------------------------------------------------------------
 
 
-def with_wide_minus(figure: str) -> str:
-    """A number with a minus that is as wide as a plus."""
-    return figure.replace("-", MINUS)
+def words_of_units(explanation: Explanation) -> list[UnitWords]:
+    """What is said about each unit."""
+    if is_unproved_selection(explanation):
+        return words_of_selected_units(explanation)
+    ranks = ranks_by_size(explanation.scores)
+    places = {}
+    if explanation.order is not None:
+        places = {unit: place for place, unit in enumerate(explanation.order.tolist(), start=1)}
+
+    words = []
+    for unit, score in enumerate(explanation.scores.tolist()):
+        facts = exact_score(score)
+        if score > 0:
+            facts += ", for"
+        elif score < 0:
+            facts += ", against"
+        facts += f", rank {ranks[unit]} of {len(ranks)}"
+        remark = f"rank {ranks[unit]}"
+        if explanation.selected is not None and explanation.selected[unit]:
+            remark += ", selected"
+            facts += ", selected"
+            if unit in places:
+                facts += f" as number {places[unit]}"
+        name = clean_text(explanation.units.names[unit])
+        words.append(UnitWords(f"{name}: {facts}", score=exact_score(score), remark=remark))
+    return words
+
+
+def words_of_selected_units(explanation: Explanation) -> list[UnitWords]:
+    """Whether each unit was selected; there is no more to say about it."""
+    selected = explanation.selected
+    words = []
+    for unit, name in enumerate(explanation.units.names):
+        is_selected = selected is not None and bool(selected[unit])
+        remark = "selected" if is_selected else "not selected"
+        words.append(UnitWords(f"{clean_text(name)}: {remark}", score="", remark=remark))
+    return words
+
+
+def ranks_by_size(scores: np.ndarray) -> list[int]:
+    """[u] 1 for the score of the largest size; of equal ones the first comes first."""
+    strongest_first = np.argsort(-np.abs(scores), kind="stable")
+    ranks = [0] * len(scores)
+    for rank, unit in enumerate(strongest_first.tolist(), start=1):
+        ranks[unit] = rank
+    return ranks
+
+
+def exact_score(score: float) -> str:
+    """A score with its sign and six digits, written as a browser writes numbers."""
+    sign = MINUS if score < 0 else "+"
+    if not math.isfinite(score):
+        return f"{sign}{abs(score)}"
+    rounded = float(SIX_DIGITS.create_decimal_from_float(abs(score)))
+    if rounded == 0 or 1e-6 <= rounded < 1e21:
+        return sign + np.format_float_positional(rounded, trim="-")
+    digits, _, exponent = f"{rounded!r}".partition("e")
+    return f"{sign}{digits}e{int(exponent):+d}"

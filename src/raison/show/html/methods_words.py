@@ -24,10 +24,12 @@ from raison.show.colour_scale import has_negative_scores
 from raison.show.explanation_sentences import (
     target_value_name,
 )
-from raison.show.html.explanation_words import DOT, facts_of_explanation, with_wide_minus
+from raison.show.html.explanation_words import facts_of_explanation
 from raison.show.method_difference import NO_DIFFERENCE, difference_of_methods
 from raison.show.text_formats import (
+    DOT,
     clean_text,
+    with_wide_minus,
 )
 
 __all__ = ["MethodsWords", "words_of_methods"]

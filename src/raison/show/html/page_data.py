@@ -27,12 +27,19 @@ def page_data(
     if together:
         groups = [ExplanationGroup("methods", tuple(explanations))]
     places = {id(explanation): place for place, explanation in enumerate(explanations)}
+    in_matrix = {
+        id(member) for group in groups if group.kind == "matrix" for member in group.members
+    }
+    words = []
+    for explanation in explanations:
+        has_text = id(explanation) not in in_matrix  # a matrix has one text for all
+        words.append(asdict(words_of_explanation(explanation, with_units=has_text)))
     records = [explanation.to_dict() for explanation in explanations]
     if share_texts:
         records = records_sharing_texts(explanations)
     return {
         "explanations": records,
-        "words": [asdict(words_of_explanation(explanation)) for explanation in explanations],
+        "words": words,
         "groups": [json_of_explanation_group(group, places) for group in groups],
     }
 

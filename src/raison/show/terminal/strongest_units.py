@@ -81,13 +81,13 @@ def terminal_units_of_side(
     """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
     weights = relative_weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())
-    names, scores = [], []
+    names = [name_in_one_line(explanation, unit) for unit in units]
+    shown_scores = []
     for unit in units:
-        in_one_line = " ".join(clean_text(explanation.units.names[unit]).split())
-        names.append(Text(in_one_line or "␣"))
-        scores.append(signed_score(float(explanation.scores[unit]), largest))
+        score = float(explanation.scores[unit])
+        shown_scores.append(signed_score(score, largest))
 
-    score_width = max(map(len, scores))
+    score_width = max(map(len, shown_scores))
     left = room - score_width - 4  # two gaps of two cells
     bar_width = max(1, min(LONGEST_BAR, left - 8))
     longest = max(len(title), *(name.cell_len for name in names))
@@ -97,6 +97,13 @@ def terminal_units_of_side(
     table.add_column(title, width=name_width, no_wrap=True, overflow="ellipsis")
     table.add_column("score", justify="right", no_wrap=True, min_width=score_width)
     table.add_column("", width=bar_width, no_wrap=True)
-    for unit, name, score in zip(units, names, scores, strict=True):
-        table.add_row(name, score, style.bar(float(weights[unit]), bar_width))
+    for unit, name, shown in zip(units, names, shown_scores, strict=True):
+        bar = style.bar(float(weights[unit]), bar_width)
+        table.add_row(name, shown, bar)
     return table
+
+
+def name_in_one_line(explanation: Explanation, unit: int) -> Text:
+    """The name of a unit without line breaks; a sign where it is blank."""
+    words = clean_text(explanation.units.names[unit]).split()
+    return Text(" ".join(words) or "␣")

@@ -1,4 +1,4 @@
-"""Other attention, the same answer: how far can the attention of one text move before its prediction does?
+"""The largest divergence of another attention of one text with the same answer: exact for two classes, else a search.
 
 Jain & Wallace (2019) ask for
 

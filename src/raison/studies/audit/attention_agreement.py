@@ -1,4 +1,4 @@
-"""How far attention agrees with the importance of words and of hidden states (P2 Figures 1 and 4, Table 6)."""
+"""Agreement of attention with importance of words and states: τ-b, text by text (P2 Figures 1 and 4, Table 6)."""
 
 from __future__ import annotations
 

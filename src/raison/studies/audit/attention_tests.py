@@ -1,4 +1,4 @@
-"""The tests of an audit, one after the other; each fills its part of the report."""
+"""The tests of an audit, of any attention, of one attention and with adversaries; each fills its part of the report."""
 
 from __future__ import annotations
 

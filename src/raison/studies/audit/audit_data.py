@@ -1,4 +1,4 @@
-"""The labelled texts of an audit, and those that adversaries learn from."""
+"""The labelled texts of an audit, and the training texts that adversaries learn from."""
 
 from __future__ import annotations
 

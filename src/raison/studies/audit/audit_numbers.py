@@ -1,4 +1,4 @@
-"""The numbers of an audit: records with null for what is not defined, and a number of every text, summed up."""
+"""The numbers of an audit: records with null for what is not defined, and the spread of a number over texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit found: numbers with their spread, texts word by word, and a verdict in plain words."""
+"""`Audit`, the report of an audit: numbers with their spread, texts word by word, and a verdict in plain words."""
 
 from __future__ import annotations
 

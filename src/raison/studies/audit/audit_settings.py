@@ -1,4 +1,4 @@
-"""What a user asks of an audit, and which models can be audited."""
+"""The settings of an audit, and the check that a classifier can be audited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an audit says in plain words: a sentence for every test, with the number that carries it, and a last one.
+"""The verdict of an audit in sentences: one for every test, with the number that carries it, and a conclusion.
 
 A test speaks for attention (1), against it (−1), or is not decided (0): where a number lies between two thresholds, or
 where so few texts were looked at that its interval reaches over both. What is compared is what is printed.

@@ -1,4 +1,4 @@
-"""Labelled texts with a model's answers, and what several diagnostics ask about them, asked once."""
+"""Labelled texts of an audit with the model's answers, attention, gradients and word states, each asked once."""
 
 from __future__ import annotations
 

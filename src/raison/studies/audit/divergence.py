@@ -1,4 +1,4 @@
-"""How far two attentions, or two answers, are apart; with slopes, since adversaries are trained by them."""
+"""Divergence of two attentions (JSD) and distance of two answers (TVD), with slopes for adversaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many words share attention, importance, and influence on a hidden state (P2 Figure 2, Table 1)."""
+"""Normalised entropies of attention, of importance, and of influence on a hidden state (P2 Figure 2, Table 1)."""
 
 from __future__ import annotations
 

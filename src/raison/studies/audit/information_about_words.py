@@ -1,4 +1,4 @@
-"""What hidden states still tell about the words that they belong to: mutual information (P3 Table 2)."""
+"""Mutual information of hidden states and the words at which they stand (P3 Table 2)."""
 
 from __future__ import annotations
 

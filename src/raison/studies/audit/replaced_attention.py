@@ -1,4 +1,4 @@
-"""What becomes of a classifier when its attention is replaced: by equal weights for all words, or by shuffled ones."""
+"""Scores of a classifier with replaced attention: equal weights for all words, or shuffled ones."""
 
 from __future__ import annotations
 

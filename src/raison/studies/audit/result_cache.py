@@ -1,4 +1,4 @@
-"""What an audit has found so far, part by part, in a folder: the same audit goes on from there."""
+"""A cache of the results of an audit, part by part, in a folder: the same audit goes on from there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.core.json_record import Record
+from raison.core.json_record import JsonObject, Record
 from raison.core.outputs import check_folder
 from raison.training.training_folder import write_training_file
 
@@ -27,7 +27,7 @@ class AuditIdentity:
 
     model: str  # a fingerprint of what it says of the texts
     data: str
-    settings: dict[str, Any]
+    settings: JsonObject
 
     def difference(self, stored: Any) -> str | None:
         """The first thing in which a stored identity is another one."""

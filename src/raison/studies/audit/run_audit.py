@@ -1,4 +1,4 @@
-"""Can the attention of a classifier be read as an explanation? The tests of the literature in one report (P2, P3)."""
+"""`audit`: can the attention of a classifier be read as an explanation? All tests in one report (P2, P3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much each hidden state and each word matters to the answer, and each word to each hidden state (P2).
+"""Importance of hidden states for the answer (gradients, removals), and the influence of words on hidden states (P2).
 
     g_ŷ(h_i) = ‖∂ŷ/∂h_i‖ / Σ_k        D_ŷ(h_i) = |ŷ − ŷ₋ᵢ| / Σ_k  with the score of i at −∞ and φ applied again
     g_hp(x_i) = ‖∂‖h_p‖/∂x_i‖ / Σ_k    the influence of word i on the size of hidden state p (P2 eq. 5)

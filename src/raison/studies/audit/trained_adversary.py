@@ -1,4 +1,4 @@
-"""Another attention for every text, the same answers: adversaries that are trained on a data set.
+"""Adversaries that are trained on a data set: another attention for every text, the same answers.
 
 Wiegreffe & Pinter (2019); P2 App. C: an adversary is trained with TVD(ŷ, ŷ') − λ · JSD(α, α') on the base model's own
 answers ŷ and attention α. Frozen: only its attention moves. Unfrozen: a new model over the same word vectors. TVD is
@@ -88,7 +88,7 @@ def train_adversary(
     with tempfile.TemporaryDirectory() as nowhere:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        course = FitSettings(
+        fit_settings = FitSettings(
             out=Path(nowhere) if folder is None else folder,
             steps=epochs * (len(train) // batch),
             seed=seed,
@@ -99,7 +99,7 @@ def train_adversary(
             save_every=1e9 if folder is None else 60.0,
         )
         try:
-            fit(adversary, [{"params": moving, "peak": lr}], feed, mean_loss, course)
+            fit(adversary, [{"params": moving, "peak": lr}], feed, mean_loss, fit_settings)
         except TrainingStopped as error:
             if folder is None:
                 raise TrainingStopped(

@@ -1,4 +1,4 @@
-"""What single words get and say: the probability of the answer from each alone, and texts shown word by word (P3)."""
+"""Texts of an audit shown word by word, with the probability of the answer from each word alone (P3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention on one word or on two: the farthest from a text's own that leaves its answer as it is.
+"""The farthest attention on one word or on two that leaves a text's answer as it is: corners and a grid.
 
 The answer is softmax(Σ α_t w_t), where w_t are the logits that word t gives by itself. Distances are Jensen-Shannon
 divergences in nats.

@@ -1,4 +1,4 @@
-"""An explanation that was made elsewhere: what every format is read into."""
+"""`ExternalExplanation`, an explanation made elsewhere: what every format is read into, with checked scores."""
 
 from __future__ import annotations
 

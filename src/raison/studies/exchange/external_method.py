@@ -1,4 +1,4 @@
-"""What stands in for a method, and for the model, where explanations were made elsewhere."""
+"""`ExternalMethod` and `SilentModel`: what stands for the method and the model of explanations made elsewhere."""
 
 from __future__ import annotations
 

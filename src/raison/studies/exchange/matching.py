@@ -1,4 +1,4 @@
-"""Which text each explanation from elsewhere is about, and a method for each that the file names."""
+"""Matching explanations from elsewhere with the texts they are about, and an external method for each that is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the tokens of another tool to our units.
+"""Placing the tokens of another tool, with their scores, on our units.
 
 What was made elsewhere has tokens of its own. They are found in the text, one after the other, and a unit of ours gets
 the sum of the scores of the tokens that it shares characters with, in proportion; so any tokenizer will do. Where too

@@ -1,4 +1,4 @@
-"""Runs of a suite beside each other: two models on the texts that both were asked about."""
+"""Claims about two runs of a suite: the runs' evaluations joined on the texts of both, and the verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment is: numbers of methods, text by text, where a paper's table is more than methods × metrics.
+"""What an experiment is (`Trial` → `Evaluation`): rows of numbers, text by text, that are more than methods × metrics.
 
 An experiment lives in experiments/ and registers itself under the name that a suite gives (`experiment = "agreement"`).
 It is called with a `Trial` and returns what it found as an `Evaluation` (`evaluation_of_rows`), so that intervals,

@@ -1,4 +1,4 @@
-"""The methods of a suite, measured by its metrics; those with several seeds as the mean of their runs."""
+"""The methods of a suite run and measured by its metrics; those with several seeds as the mean of their runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a suite that are done, as files: a suite that was stopped goes on from there."""
+"""A store of the parts of a suite that are done, as files: a suite that was stopped goes on from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of many models, a line of a file for each, as recipes write them.
+"""Lines of numbers, one for each model, in a file that recipes write and experiments read.
 
 The lines are few enough to be kept with the project, so that a page can be written again without a day of training.
 """

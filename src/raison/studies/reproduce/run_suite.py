@@ -1,4 +1,4 @@
-"""What the papers report, run again: named suites (suites/*.toml) whose numbers go into docs/reproduction.md.
+"""`reproduce`: runs a suite (suites/*.toml) of a paper again; the texts of each run, its numbers, its claims tested.
 
 A suite names runs (model, data, methods), the paper's values, what differs here, and the paper's claims, each of which
 is a comparison of methods that is tested. Models that raison does not ship are made by a recipe and passed as

@@ -1,4 +1,4 @@
-"""Tables of P2 and P3 from audits of many classifiers: recipes/attention.py trains and audits them, a line for each.
+"""Experiment: tables of P2 and P3 from audits of many classifiers, which recipes/attention.py trains, a line for each.
 
 A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds.
 """

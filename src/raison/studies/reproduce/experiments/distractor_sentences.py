@@ -1,4 +1,4 @@
-"""Two unrelated sentences translated as one: how often does a rationale look into the other one? (P0, Table 3)"""
+"""Experiment: two unrelated sentences translated as one; how often a rationale crosses into the other (P0, Table 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rationales of translated words beside gold alignments (P0, Table 4)."""
+"""Experiment: rationales of translated words beside gold alignments (P0, Table 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compatibility training costs where nothing is missing: held-out texts with their whole context (P0, Table 7)."""
+"""Experiment: loss and BLEU on held-out texts, where nothing is missing, after compatibility training (P0, Table 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rationales of LAMBADA's last words beside those that people marked (P0, Table 2)."""
+"""Experiment: rationales of LAMBADA's last words beside those that people marked (P0, Table 2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long-range agreement: does a rationale have the antecedent, and does it leave out what does not matter? (P0)"""
+"""Experiment: do rationales of long-range agreement have the antecedent, and no distractor? (P0)"""
 
 from __future__ import annotations
 

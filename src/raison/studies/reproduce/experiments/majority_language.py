@@ -1,4 +1,4 @@
-"""The majority-class language: what a model believes when only some bits are left, against the truth (P0).
+"""Experiment: the majority-class language, what a model believes when only some bits are left (P0).
 
 Of seventeen random bits each is kept with probability 1/2; with n kept ones, n₁ of them 1, the majority is 1 with
 

@@ -1,4 +1,4 @@
-"""Random parts of a context: what they are worth to a model before and after compatibility training (P0 section 4).
+"""Experiment: the loss on random parts of a context, before and after compatibility training (P0 section 4).
 
 Blocks of text that no model was trained on; in each some places, and −log f of what stands there given the whole
 context and given random parts of it by size, as `raison compatibility` measures them.

@@ -1,4 +1,4 @@
-"""Tables of P1 from rationalizers of many kinds: recipes/rationalizers.py trains and judges them, a line for each.
+"""Experiment: tables of P1 from rationalizers of many kinds, which recipes/rationalizers.py trains, a line for each.
 
 A method of such a suite is the name of a kind of model (`plmr`), or `ordinary:METHOD`, rationales of equal length that
 a method finds in an ordinary model. What is resampled and compared are test texts; the numbers of a text are those of

@@ -1,4 +1,4 @@
-"""A word that stands alone at a position, and whether it is repeated there (P0 Figure 4).
+"""Experiment: is a word that stands alone at a position repeated there? (P0 Figure 4)
 
 The paper has a curve over positions for the word "the"; here the frequent words of a text, so that there is an interval
 and a test, with the curve of "the" among them. Positions must be learned (or absolute in another way): with rotary ones

@@ -1,4 +1,4 @@
-"""How alike the token states of a text are, block by block, in encoders before and after training (P1 Figure 2)."""
+"""Experiment: how homogeneous the token states of a text are, layer by layer, in encoders (P1 Figure 2)."""
 
 from __future__ import annotations
 
