@@ -42,7 +42,8 @@ class Artifact(Record):
         """Read a file that must hold an artifact of this kind."""
         try:
             with Path(path).open("rb") as file:
-                text = limits.read_at_most(file, limits.FILE, repr(str(path))).decode("utf-8")
+                content = limits.read_at_most(file, limits.FILE, repr(str(path)))
+            text = content.decode("utf-8")
         except FileNotFoundError:
             raise InputError(
                 f"There is no file {str(path)!r}: make it with `raison {kind}`."

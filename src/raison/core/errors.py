@@ -91,7 +91,10 @@ def out_of_memory(error: BaseException) -> bool:
 
 def first_line_of(error: BaseException) -> str:
     """The first line of an error's message, or its name where it has none."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    lines = str(error).splitlines()
+    if not lines:
+        return type(error).__name__
+    return lines[0]
 
 
 def suggest_name(name: str, known: Iterable[str]) -> str:

@@ -26,8 +26,11 @@ def write_whole(path: Path, *, durable: bool = False, suffix: str | None = None)
     The name ends as that of `path` (or in `suffix`), since writers of pictures and tables go by it. With `durable` the
     file is on the disk when this returns, and not only in memory that a power cut empties.
     """
-    ending = path.suffix if suffix is None else suffix
-    half = path.with_name(f".{os.getpid()}-{threading.get_ident()}.half{ending}")
+    ending = suffix
+    if ending is None:
+        ending = path.suffix
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    half = path.with_name(f".{writer}.half{ending}")
     try:
         yield half
         if path.exists():

@@ -46,11 +46,12 @@ def dataclass_from_settings(record: type[S], given: Mapping[str, object], where:
     known = [item.name for item in settings]
     for name in given:
         if name not in known:
-            raise InputError(
-                f"{where} has no setting {name!r}.{suggest_name(name, known)} It takes {', '.join(known)}."
-            )
+            hint = suggest_name(name, known)
+            takes = ", ".join(known)
+            raise InputError(f"{where} has no setting {name!r}.{hint} It takes {takes}.")
     for item in settings:
-        if item.name not in given and item.default is MISSING and item.default_factory is MISSING:
+        has_default = item.default is not MISSING or item.default_factory is not MISSING
+        if item.name not in given and not has_default:
             raise InputError(f'{where} names no {item.name}: add {item.name} = "…".')
     try:
         return record(**given)

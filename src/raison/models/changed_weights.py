@@ -40,9 +40,11 @@ def with_shuffled_weights(
     for name, parameter in hf.named_parameters():
         if name in chosen:
             # by its name, so that more weights chosen means the same ones shuffled alike, and others too
-            generator = torch.Generator().manual_seed(seed * 2**32 + zlib.crc32(name.encode()))
-            order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
-            mixed = parameter.detach().reshape(-1)[order].reshape(parameter.shape)
+            seed_of_name = seed * 2**32 + zlib.crc32(name.encode())
+            generator = torch.Generator().manual_seed(seed_of_name)
+            order = torch.randperm(parameter.numel(), generator=generator)
+            flat = parameter.detach().reshape(-1)
+            mixed = flat[order.to(parameter.device)].reshape(parameter.shape)
             fresh[id(parameter)] = nn.Parameter(mixed, requires_grad=False)
     for module in hf.modules():
         for name, value in list(module._parameters.items()):

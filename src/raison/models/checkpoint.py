@@ -100,14 +100,20 @@ def weights_named_by_config(folder: Path) -> str | None:
         settings = read_json_text((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None  # what is wrong with the config is said where it is opened
-    named = settings.get("transformers_weights") if isinstance(settings, dict) else None
-    return named if isinstance(named, str) else None
+    if not isinstance(settings, dict):
+        return None
+    named = settings.get("transformers_weights")
+    if not isinstance(named, str):
+        return None
+    return named
 
 
 def sharded_weights_index(folder: Path, explicit: str | None = None) -> Path | None:
     """The index of a sharded checkpoint, if it is what transformers would read."""
     if explicit is not None:
-        return folder / explicit if explicit.endswith(".index.json") else None
+        if not explicit.endswith(".index.json"):
+            return None
+        return folder / explicit
     if (folder / "model.safetensors").is_file():
         return None
     index = folder / INDEX

@@ -63,7 +63,9 @@ def hub_address() -> str:
 
 def split_address(address: str) -> SplitResult:
     """An address in parts; what names no scheme is taken for https."""
-    return urlsplit(address if "://" in address else f"https://{address}")
+    if "://" not in address:
+        address = f"https://{address}"
+    return urlsplit(address)
 
 
 def run_loading_step(action: Callable[[], T], name: str, what: str) -> T:
@@ -80,10 +82,12 @@ def run_loading_step(action: Callable[[], T], name: str, what: str) -> T:
         if isinstance(error, OSError) and not hub_is_reachable() and not os.path.exists(name):
             from raison.models import catalog
 
-            near = suggest_name(name, list(catalog.catalog_entries()))
-            hub = f"the hub at {hub_address()!r}" if "HF_ENDPOINT" in os.environ else "the hub"
+            hint = suggest_name(name, list(catalog.catalog_entries()))
+            hub = "the hub"
+            if "HF_ENDPOINT" in os.environ:
+                hub = f"the hub at {hub_address()!r}"
             raise ModelError(
-                f"There is no model {name!r} here and {hub} can't be reached.{near} "
+                f"There is no model {name!r} here and {hub} can't be reached.{hint} "
                 "Name a local folder or one of `raison ls models`."
             ) from error
         raise ModelError(f"The {what} of {name!r} can't be read ({reason}).") from error

@@ -70,9 +70,8 @@ def load(
     already in memory (with its tokenizer), or a function from a list of texts to scores (with `labels`).
     """
     if task is not None and task not in TASKS:
-        raise InputError(
-            f"There is no task {task!r}.{suggest_name(task, list(TASKS))} Use one of {', '.join(TASKS)}."
-        )
+        hint = suggest_name(task, list(TASKS))
+        raise InputError(f"There is no task {task!r}.{hint} Use one of {', '.join(TASKS)}.")
     if hasattr(model, "encode") and hasattr(model, "score") and hasattr(model, "offers"):
         ready: Model = model
         return ready
@@ -123,7 +122,9 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
             "The model's name is empty: name a folder, a hub model or one of `raison ls models`."
         )
     path = Path(name).expanduser()
-    shipped = None if path.exists() or looks_local(name) else shipped_folder(name)
+    shipped = None
+    if not path.exists() and not looks_local(name):
+        shipped = shipped_folder(name)
     if path.is_dir() or shipped is not None:
         found = load_self_explaining(shipped or path, options)
         if found is not None:
@@ -138,9 +139,8 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
     checkpoint = open_checkpoint(name, options).complete()
     hf = model_on_device(checkpoint.model, options.device, options.dtype)
     tokenizer = options.tokenizer or checkpoint.tokenizer
-    return with_head_statistics_beside(
-        assemble_model(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder
-    )
+    model = assemble_model(hf, tokenizer, options.task, checkpoint.name)
+    return with_head_statistics_beside(model, checkpoint.folder)
 
 
 def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | None:
@@ -156,7 +156,9 @@ def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | N
 def shipped_folder(name: str) -> Path | None:
     """The folder of a model of the catalog that explains itself."""
     entry = catalog.catalog_entries().get(name)
-    return None if entry is None else entry.folder
+    if entry is None:
+        return None
+    return entry.folder
 
 
 def with_head_statistics_beside(

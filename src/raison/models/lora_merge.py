@@ -79,18 +79,15 @@ def merge_adapter_or_model_error(model: nn.Module, folder: Path) -> nn.Module:
         raise ModelError(
             f"The adapter {folder.name!r} has no adapter_model.safetensors: check that it was copied whole."
         ) from None
-    except (
-        ValueError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:  # torch says by RuntimeError what does not fit
+    except (ValueError, RuntimeError, SafetensorError) as error:
+        # torch says by RuntimeError what does not fit
         raise ModelError(
             f"The adapter {folder.name!r} can't be merged into its model: {error}."
         ) from None
     except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        reason = f"{type(error).__name__}: {error}"
         raise ModelError(
-            f"The adapter {folder.name!r} has a damaged adapter_config.json ({type(error).__name__}: {error}): copy it "
-            "again."
+            f"The adapter {folder.name!r} has a damaged adapter_config.json ({reason}): copy it again."
         ) from None
 
 
@@ -112,7 +109,9 @@ def base_model_of_adapter(folder: Path) -> str:
         if place in seen:
             break
         seen.add(place)
-        below = _base_named_in(place) if (place / "adapter_config.json").is_file() else None
+        below = None
+        if (place / "adapter_config.json").is_file():
+            below = _base_named_in(place)
     if not name or below:
         raise ModelError(
             f"The adapter_config.json of {folder.name!r} does not say which model it is for: put its name or folder "
@@ -128,7 +127,9 @@ def _base_named_in(folder: Path) -> str | None:
         name = limits.read_json_text(text)["base_model_name_or_path"]
     except (ValueError, KeyError, TypeError):
         return None
-    return name if isinstance(name, str) else None
+    if not isinstance(name, str):
+        return None
+    return name
 
 
 def _refuse_variants(config: Settings) -> None:
@@ -183,13 +184,9 @@ def _require_saved_modules(
     for wanted in config.get("modules_to_save") or ():
         # peft lists several usual names of a head by itself ("classifier", "score"), so only those count that
         # the model has.
-        found = [
-            name
-            for name, _ in model.named_modules()
-            if name == wanted or name.endswith("." + wanted)
-        ]
-        for name in found:
-            _require_parameters(model.get_submodule(name), name, wanted, saved)
+        for name, module in model.named_modules():
+            if name == wanted or name.endswith("." + wanted):
+                _require_parameters(module, name, wanted, saved)
 
 
 def _require_parameters(
@@ -223,9 +220,9 @@ def _require_adapted_modules(model: nn.Module, config: Settings, pairs: Containe
 
 def _ends_with(name: str, endings: list[str] | str) -> bool:
     """Whether a list of module names, as peft reads it, means this module."""
-    return isinstance(endings, list) and any(
-        name == ending or name.endswith(f".{ending}") for ending in endings
-    )
+    if not isinstance(endings, list):
+        return False
+    return any(name == ending or name.endswith(f".{ending}") for ending in endings)
 
 
 def _merged(
@@ -290,7 +287,9 @@ def _scale(module: str, rank: int, config: Settings, patterns: list[AlphaPattern
     # The rank is that of the stored matrix, which also covers peft's rank_pattern.
     fitting = (pattern.alpha for pattern in patterns if pattern.fits(module))
     alpha: float = next(fitting, config["lora_alpha"])
-    return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
+    if config.get("use_rslora"):
+        return alpha / sqrt(rank)
+    return alpha / rank
 
 
 def _replaced(

@@ -26,12 +26,17 @@ SPAN = re.compile(r"(window|chunk|radius|block_size|local_att)(?!.*layers)")
 def probe_text_and_target(model: InspectableModel) -> tuple[Encoding, Target]:
     """A text to try, longer than every attention window or chunk for which that is affordable."""
     affordable = min(model.max_tokens or AFFORDABLE, AFFORDABLE)
-    near = [span for span in attention_spans(model) if span + BEYOND <= affordable]
+    length = 0
+    for span in attention_spans(model):
+        if span + BEYOND <= affordable:
+            length = max(length, span + BEYOND)
     text = SENTENCE
-    while near and len(model.codec(text).ids) < max(near) + BEYOND:
+    while len(model.codec(text).ids) < length:
         text += " " + SENTENCE
-    example = Example(QUESTION, text) if model.task == "qa" else Example(text)
-    encoding = model.encode([example], truncate=True)[0]
+    example = Example(text)
+    if model.task == "qa":
+        example = Example(QUESTION, text)
+    (encoding,) = model.encode([example], truncate=True)
     return first_target(model, encoding)
 
 
@@ -62,7 +67,8 @@ def attention_spans(model: InspectableModel) -> list[int]:
 
 def integers_of_setting(value: object) -> Iterator[int]:
     """The whole numbers of a setting, which may be a list."""
-    for each in value if isinstance(value, (list, tuple)) else [value]:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    for each in values:
         if isinstance(each, int) and not isinstance(each, bool):
             yield each
 
@@ -71,5 +77,6 @@ def encoding_with_other_words(encoding: Encoding, keep: np.ndarray) -> Encoding:
     """Other words where `keep` is False: a removal that hides can't tell the difference."""
     words = ~encoding.fixed & (encoding.start >= 0)  # no padding: some count positions by it
     ordinary = np.unique(encoding.ids[words])
-    other = np.where(encoding.ids == ordinary[0], ordinary[-1], ordinary[0])
+    first, last = ordinary[0], ordinary[-1]
+    other = np.where(encoding.ids == first, last, first)
     return replace(encoding, ids=np.where(keep, encoding.ids, other))

@@ -76,9 +76,10 @@ def values_if_hidden(
         return None
     if not np.isfinite(found.value).all():
         return None
-    return (
-        found.value if same_values(model, found.value, np.concatenate([*others, plain])) else None
-    )
+    expected = np.concatenate([*others, plain])
+    if not same_values(model, found.value, expected):
+        return None
+    return found.value
 
 
 def is_possible(model: TransformersModel, removal: str) -> bool:
@@ -96,8 +97,10 @@ def same_values(model: TransformersModel, one: np.ndarray, other: np.ndarray) ->
     """Equal up to rounding, measured by how much removing changes anything at all."""
     dtype = model.runner.loaded.dtype
     spread = float(np.ptp(one, axis=0).max()) + float(np.ptp(other, axis=0).max())
-    noise = 50 * torch.finfo(dtype).eps * max(1.0, float(np.abs(one).max()))
-    return bool(np.abs(one - other).max() <= dtype_tolerance(dtype) * spread + noise)
+    largest = float(np.abs(one).max())
+    noise = 50 * torch.finfo(dtype).eps * max(1.0, largest)
+    difference = np.abs(one - other).max()
+    return bool(difference <= dtype_tolerance(dtype) * spread + noise)
 
 
 # -- beyond windows and chunks -------------------------------------------------------------------------------
@@ -118,15 +121,16 @@ def delete_holds_beyond_wide_spans(model: TransformersModel, length: int) -> boo
 def delete_holds_across_border(model: TransformersModel, span: int) -> bool:
     """A few tokens on both sides of a border: deleting equals masking, and no windowed layer looks across."""
     encoding = model.encode([Example(COUNTING)])[0]
+    size = len(encoding)
     before = np.arange(2)
-    around = np.arange(len(encoding) - len(before)) + span - len(encoding) // 2
+    around = np.arange(size - len(before)) + span - size // 2
     if model.max_tokens is not None and around[-1] >= model.max_tokens:
         return True  # no text is that long
     encoding = replace(encoding, positions=np.concatenate([before, around]))
     _, target = first_target(model, encoding)
     target = replace(target, output="logit")
 
-    question = Question(encoding, target, np.ones((4, len(encoding)), bool))
+    question = Question(encoding, target, np.ones((4, size), bool))
     question.keep[0, before] = False
     question.keep[1, encoding.positions < span] = False
     question.keep[2, ::2] = False

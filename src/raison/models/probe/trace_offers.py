@@ -44,14 +44,11 @@ def offers_of_traces(model: TransformersModel, encoding: Encoding, target: Targe
         )
         if trace.readout is not None and abs(trace.readout.sum() - 1) < 1e-3:
             offers.add("hidden")
-        if (
-            attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1)
-            and "hidden" in offers
-        ):
+        seen = attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1)
+        if seen and "hidden" in offers:
             offers.add("attention")
-    except (
-        Exception
-    ) as error:  # the code of any model runs here, and what can't be recorded is not offered
+    except Exception as error:
+        # the code of any model runs here, and what can't be recorded is not offered
         log.info("%s: not everything can be recorded (%s)", model.name, error_in_one_line(error))
     return offers
 
@@ -120,7 +117,9 @@ def heads_can_be_switched_off(model: TransformersModel, encoding: Encoding, targ
         return False
     try:
         maps = one_trace(model, encoding, target, "attention").maps
-        numbers = np.add.outer(np.arange(len(maps)), np.arange(len(maps[0].weights)))
+        attentions = np.arange(len(maps))
+        heads = np.arange(len(maps[0].weights))
+        numbers = np.add.outer(attentions, heads)
         every_second_head = (numbers % 2).astype(float)
         chunk = chunk_of_whole_texts([encoding], target)
         viewed = outcomes_of_view(runner, chunk, every_second_head)
