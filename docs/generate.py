@@ -329,9 +329,8 @@ def help_text() -> list[str]:
     """The command line's own help."""
     from typer.testing import CliRunner
 
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
-    assemble()
     runner = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"})
     parts = []
     for command in (

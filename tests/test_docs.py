@@ -124,9 +124,8 @@ def test_every_command_of_a_page_is_one(page):
     """Each is read as the command line reads it, options and all, and not run."""
     import typer
 
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
-    assemble()
     root = typer.main.get_command(app)
     for words in commands(page):
         command, path, rest = root, "raison", words

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import raison
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import MethodFailed, RaisonError
 from raison.core.records import Example, Explanation
 from raison.core.registry import methods, searches
@@ -280,7 +280,6 @@ def commanded(rng: random.Random, folder) -> None:
 
 
 def storm(count: int, seed: int, folder) -> None:
-    assemble()
     rng = random.Random(seed)
     for _ in range(count):
         kind = rng.random()

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import raison
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import ModelError
 from tests.helpers.small_classifiers import reviews
 
@@ -31,7 +31,6 @@ def test_the_command_and_a_damaged_folder(tmp_path):
         "--batch",
         "16",
     ]
-    assemble()
     result = CliRunner().invoke(app, args)
     assert result.exit_code == 0 and "accuracy" in result.stdout
     assert json.loads((out / "training.json").read_text())["command"] == (

@@ -6,9 +6,8 @@ from typer.testing import CliRunner
 
 
 def test_the_command(tmp_path):
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
-    assemble()
     file = tmp_path / "prose.txt"
     file.write_text(
         "Once upon a time there was a little girl named Lily. She loved to play outside. " * 40

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.evaluation import Evaluation
 from tests.helpers.evaluated import made_file
 
 
 def run(*words):
-    assemble()
     return CliRunner().invoke(app, ["evaluate", *map(str, words)])
 
 

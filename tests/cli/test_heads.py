@@ -86,13 +86,12 @@ def test_a_model_without_attention_is_refused(treebank, tmp_path):
     import transformers as t
     from typer.testing import CliRunner
 
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
     torch.manual_seed(0)
     place = tmp_path / "mamba"
     config = t.MambaConfig(vocab_size=400, hidden_size=16, num_hidden_layers=2, pad_token_id=0)
     t.MambaForCausalLM(config).save_pretrained(place)
     tiny_hf("gpt2", "causal")[1].save_pretrained(place)
-    assemble()
     result = CliRunner().invoke(app, ["heads", "-m", str(place), "--data", str(treebank)])
     assert result.exit_code == 1 and "shows no attention" in result.stderr and result.stdout == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,6 @@ from raison.cli.app import app, assemble
 def test_document_frequencies_count_texts_only(name, why, tmp_path, capfd):
     (tmp_path / "folder").mkdir()
     (tmp_path / "table.csv").write_text("text,label\na film,good\n")
-    assemble()
     found = CliRunner().invoke(
         app, ["idf", "--data", str(tmp_path / name), "--out", str(tmp_path / "idf.json")]
     )

@@ -14,12 +14,11 @@ from raison.testing import tiny_hf
 def test_texts_with_brackets_are_printed_as_they_are(tmp_path):
     from typer.testing import CliRunner
 
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
     data = tmp_path / "c.jsonl"
     data.write_text('{"text": "a film [/b] see [red]this[/red]"}\n{"text": "plain"}\n')
     run = CliRunner()
-    assemble()
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.save_pretrained(tmp_path / "m")
     tokenizer.save_pretrained(tmp_path / "m")

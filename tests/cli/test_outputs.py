@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.cli.inputs import files_of_data, files_of_methods
 from raison.core.errors import InputError
 from raison.core.outputs import check_folder, run_around
@@ -62,7 +62,6 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 
 def raison(*words: object):
-    assemble()
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
@@ -258,7 +257,6 @@ def test_every_command_asks_before_it_replaces_a_file(name, there, monkeypatch):
 def test_every_option_that_names_a_file_is_among_these():
     import typer
 
-    assemble()
     root = typer.main.get_command(app)
     # folders with rules of their own: a run, a training, what is kept of an audit or a reproduction
     folders = {"run": {"out"}, "audit": {"keep"}, "reproduce": {"keep", "page"}}

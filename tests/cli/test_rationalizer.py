@@ -7,7 +7,7 @@ import json
 
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.testing import tiny_hf
 from tests.helpers.small_classifiers import reviews
 
@@ -18,7 +18,6 @@ def test_the_command_line(tmp_path):
     tokenizer.save_pretrained(tmp_path / "base")
     file = tmp_path / "data.csv"
     file.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(80)))
-    assemble()
     args = [
         "train",
         "rationalizer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core import progress
 from raison.datasets import open_dataset
 from raison.studies.evaluate_methods import evaluate
@@ -38,7 +38,6 @@ def test_the_command_line_warns_in_one_line(tmp_path):
         tmp_path / "made.jsonl",
         {"id": "x", "tokens": TEXT.split(), "scores": [0, 1, 0, 0, 0, 0, 0, 0]},
     )
-    assemble()
     found = CliRunner().invoke(
         app, ["evaluate", "-d", path, "--explanations", made, "--metric", "auprc"]
     )

@@ -136,9 +136,8 @@ def test_a_removal_or_an_inside_that_raises_anything_is_not_offered(monkeypatch)
 def test_the_command_line_shows_what_the_other_methods_found(tmp_path, monkeypatch):
     from typer.testing import CliRunner
 
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
-    assemble()
     hf, tokenizer = tiny_hf("bert", "classification", double=False)
     hf.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import raison
-from raison.cli.app import app, assemble, guarded
+from raison.cli.app import app
+from raison.cli.guard import guarded
 from raison.core.errors import InputError, ModelError, RaisonError
 from raison.models import hub, panics
 from raison.testing import tiny_hf
@@ -139,7 +140,6 @@ def test_a_run_goes_on_behind_a_text_that_its_tokenizer_can_not_cut(folder, tmp_
     (tmp_path / "data.jsonl").write_text(
         "".join(json.dumps({"text": t}) + "\n" for t in ("a film", VICTIM, "plain"))
     )
-    assemble()
     asked = [
         "run",
         "-m",

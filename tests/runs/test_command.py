@@ -6,11 +6,10 @@ import json
 
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 
 
 def test_the_command_line(folder, tmp_path):
-    assemble()
     place = str(tmp_path / "r")
     args = [
         "run",
@@ -70,7 +69,6 @@ def test_the_command_line(folder, tmp_path):
 
 def test_where_every_text_fails_the_command_does(folder, tmp_path):
     (tmp_path / "a.csv").write_text("text\none\ntwo\n")
-    assemble()
     command = [
         "run",
         "--out",

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import raison
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.records import Example
 from raison.runs.driver import run
@@ -135,7 +135,6 @@ def test_what_can_not_work_is_told_before_anything_is_written(folder, tmp_path):
     for wrong, why in (({"methods": 5}, "list of names"), ({"skip_broken": "no"}, "true or false")):
         with pytest.raises(InputError, match=why):
             spec_of(folder, **wrong)
-    assemble()
     none = str(tmp_path / "mistyped")
     for command in ("repair", "compact"):
         told = CliRunner().invoke(app, ["store", command, none])

@@ -8,7 +8,7 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError, RaisonError
 from raison.runs.driver import run
 from raison.runs.identity import method_identity
@@ -76,7 +76,6 @@ def tabled(folder, tmp_path, monkeypatch):
     """A run by a method that names a file, from the folder in which the file is."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus.txt").write_text("a lovely film\nthe story is dull\n" * 20)
-    assemble()
     assert runner.invoke(app, ["idf", "--data", "corpus.txt", "--out", "tab.json"]).exit_code == 0
     run("run", spec_of(folder, methods=("idf(table='tab.json')",), metrics=()))
     return tmp_path

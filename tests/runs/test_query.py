@@ -8,7 +8,7 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError
 from raison.runs.export_run import export_run
 from raison.runs.query import query_run
@@ -58,7 +58,6 @@ def test_a_name_is_no_pattern(copied, other):
 
 
 def test_answers_are_json(copied):
-    assemble()
     sql = "select 1 as a, 2 as a, 'nan'::double as b, ['nan'::double] as c"
     found = runner.invoke(app, ["store", "query", str(copied), sql, "--json"])
     assert json.loads(found.stdout) == [{"a": 1, "a_2": 2, "b": None, "c": [None]}]

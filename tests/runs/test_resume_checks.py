@@ -9,7 +9,7 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError, ModelError
 from raison.runs.driver import run
 from raison.runs.plan import header_bytes
@@ -69,7 +69,6 @@ def test_a_moved_model_and_moved_data_are_known_by_what_they_hold(folder, done, 
             match=r"There is no model folder .*go on with --resume -m and its new place\.$",
         ):
             run(tmp_path / "r", resume=True, means=means)
-    assemble()
     words = ["run", "--out", str(tmp_path / "r"), "--resume", "-m", moved.model, "-d", moved.data]
     told = CliRunner().invoke(app, words)
     assert told.exit_code == 0, told.output
@@ -104,7 +103,6 @@ def test_another_model_or_other_data_in_a_new_place_are_refused(folder, copied, 
     with pytest.raises(InputError, match="another seed"):
         run(copied, spec_of(folder, model=str(tmp_path / "other"), seed=3), resume=True)
     with pytest.raises(InputError, match="is a run with another units"):
-        assemble()
         told = CliRunner().invoke(
             app, ["run", "--out", str(copied), "--resume", "--units", "token"]
         )

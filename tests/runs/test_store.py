@@ -50,14 +50,13 @@ def test_swapped_shards_are_never_exported(copied):
 def test_a_file_of_something_else_among_the_results_is_damage(tmp_path):
     from typer.testing import CliRunner
 
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
     hf, tokenizer = tiny_hf("bert", "classification")
     hf.save_pretrained(tmp_path / "m")
     tokenizer.save_pretrained(tmp_path / "m")
     (tmp_path / "c.jsonl").write_text('{"text": "a film"}\n{"text": "plain"}\n')
     run, out = CliRunner(), tmp_path / "r"
-    assemble()
     made = run.invoke(
         app,
         [

@@ -7,14 +7,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError
 from raison.show.saved_results import read_saved_result, write_saved_result
 
 
 def test_every_form_of_every_result(tmp_path, explanations, evaluation):
     pytest.importorskip("matplotlib")
-    assemble()
     (tmp_path / "lines.jsonl").write_text("".join(each.to_json() + "\n" for each in explanations))
     (tmp_path / "list.json").write_text(json.dumps([each.to_dict() for each in explanations]))
     (tmp_path / "one.json").write_text(explanations[0].to_json())

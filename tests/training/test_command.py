@@ -17,9 +17,8 @@ from raison.testing import tiny_hf
 
 
 def test_the_command(prose, tmp_path):
-    from raison.cli.app import app, assemble
+    from raison.cli.app import app
 
-    assemble()
     hf, tokenizer = tiny_hf("gpt2", "causal", double=False)
     hf.save_pretrained(tmp_path / "tiny")
     tokenizer.save_pretrained(tmp_path / "tiny")

@@ -11,7 +11,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import raison
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
 from raison.metrics.attention import (
@@ -217,7 +217,6 @@ def test_bad_input_is_told_in_one_sentence(taught, tmp_path):
         audit(load(*tiny_hf("bert", "classification")), reviews(5), adversaries=["frozen"])
     file = tmp_path / "data.csv"
     file.write_text("text,label\n" + "\n".join(f"{e.text},{e.label}" for e in reviews(20)))
-    assemble()
     args = ["audit", "-m", str(taught), "--data", str(file), "--html", str(tmp_path / "page.html")]
     done = CliRunner().invoke(app, args)
     assert (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from raison.cli.app import app, assemble
+from raison.cli.app import app
 from raison.core.errors import InputError
 from raison.core.evaluation import MethodAxis
 from raison.show.figure.curves import draw_curves
@@ -136,7 +136,6 @@ def test_adversaries_are_drawn_over_all_their_weights_once(tmp_path):
     ]
     (tmp_path / LINES).write_text("".join(json.dumps(line) + "\n" for line in lines))
     page = tmp_path / "page.md"
-    assemble()
     result = CliRunner().invoke(
         app,
         ["reproduce", "P3-figure1", "--model", f"audits={tmp_path / LINES}", "--page", str(page)],
