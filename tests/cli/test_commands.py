@@ -14,7 +14,11 @@ from raison.cli.commands import MainCommands, StoreCommands, TrainCommands
 
 ENTRIES = {
     f"{group}{name}": entry
-    for group, commands in (("", MainCommands), ("store ", StoreCommands), ("train ", TrainCommands))
+    for group, commands in (
+        ("", MainCommands),
+        ("store ", StoreCommands),
+        ("train ", TrainCommands),
+    )
     for name, entry in commands.entries.items()
 }
 
