@@ -122,6 +122,8 @@ def test_heads_of_another_model_are_refused(tmp_path):
 
 def test_corruption_keeps_the_kind_of_chosen_heads():
     synt, pos = np.array([[1, 0], [0, 0]], bool), np.array([[0, 1], [0, 0]], bool)
-    more = methods.build("masked_lrp(corruption=1.0)").vary((synt, pos), np.random.default_rng(0))
+    more = methods.build("masked_lrp(corruption=1.0)").changed_masks(
+        (synt, pos), np.random.default_rng(0)
+    )
     np.testing.assert_array_equal(more[0], synt)
     np.testing.assert_array_equal(more[1], [[False, True], [True, True]])
