@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from raison.cli.app import guarded
+from raison.cli.guard import guarded
 from raison.cli.progress import waiting
 from raison.core.outputs import check_outputs, replacing
 

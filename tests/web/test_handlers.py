@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import raison
+from raison.show.text_formats import probability_in_percent
 from raison.studies.trust import trust
 from raison.studies.what_if import answer_without_units, explain_without_heads
 from tests.helpers.web_client import TEXT, ask, same
@@ -161,7 +162,13 @@ def test_predictions_removals_heads_and_trust(client, models):
     assert told["text"] == said.target.text and told["top"][0][1] == pytest.approx(said.value)
     base = raison.explain(model, TEXT, "uniform")
     expected = answer_without_units(model, base, [1, 3]).to_dict()
-    assert ask(client, "remove", model="bert", text=TEXT, removed=[1, 3]) == pytest.approx(expected)
+    removed = ask(client, "remove", model="bert", text=TEXT, removed=[1, 3])
+    words = removed.pop("words")
+    assert removed == pytest.approx(expected)
+    assert words["change"] == (
+        f"{probability_in_percent(expected['before'])} → {probability_in_percent(expected['after'])}"
+    )
+    assert words["verdict"].startswith("it predicts ")
     assert expected["before"] == pytest.approx(said.value) and expected["before"] != pytest.approx(
         expected["after"]
     )
@@ -173,6 +180,8 @@ def test_predictions_removals_heads_and_trust(client, models):
         len(found["heads"]["maps"]),
         carried.shape[1],
     )
+    share = f"{100 * carried[0, 1]:.1f} % of what all heads carry"
+    assert found["heads"]["words"][0][1]["label"] == f"layer 0, head 1: {share}"
     loo = raison.explain(model, TEXT)
     np.testing.assert_array_equal(
         found["explanations"][1]["scores"],

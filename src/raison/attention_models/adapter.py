@@ -26,7 +26,6 @@ from raison.models.hub import run_loading_step
 from raison.models.load import model_on_device, model_type_of_folder
 from raison.models.loaded_model import LoadedModel
 from raison.models.probe import probe_model
-from raison.models.runner.batching import pieces_of_whole_texts
 from raison.models.tasks.classification import ClassificationTask
 from raison.models.transformers_model import transformers_model
 from raison.models.wrapped_model import WrappedModel
@@ -67,7 +66,7 @@ class AttentionModel(WrappedModel):
         """All texts, a batch of equal length at a time; with `graph` gradients can be taken."""
         runner = self.runner
         exact = replace(runner.layout, padding="exact")
-        for prepared in runner.prepare(pieces_of_whole_texts(encodings), layout=exact):
+        for prepared in runner.prepare_whole_texts(encodings, layout=exact):
             call = prepared.call
             call.record = frozenset({"embeddings"})
             with torch.inference_mode(False):

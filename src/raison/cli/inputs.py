@@ -1,4 +1,4 @@
-"""The input files that a command reads, from its data and methods: no result may be written over them."""
+"""Checks of a command's options, and the input files that it reads: no result may be written over them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.spec import Spec
 
-__all__ = ["files_of_data", "files_of_methods"]
+__all__ = ["check_at_least", "files_of_data", "files_of_methods"]
+
+
+def check_at_least(option: str, value: int, least: int) -> None:
+    """Refuse an option that is too small a number."""
+    if value < least:
+        raise InputError(f"{option} is a whole number from {least} up, not {value}.")
 
 
 def files_of_data(data: str | None, data_dir: str | PathLike[str] | None = None) -> list[Path]:

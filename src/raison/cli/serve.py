@@ -41,8 +41,6 @@ def serve_command(
     limits: Annotated[Chosen, FieldsOf(ServerSettings)],
 ) -> None:
     """Serve a page on which texts are explained, at http://127.0.0.1:8765."""
-    import secrets
-
     try:
         import uvicorn
 
@@ -55,13 +53,7 @@ def serve_command(
     from raison.cli.progress import waiting as wait
     from raison.web.runs import RunFolders
 
-    if limits.get("token") == "auto":
-        limits["token"] = secrets.token_urlsafe(18)
-    if limits["host"] not in LOCAL_HOSTS and "token" not in limits:
-        raise InputError(
-            f"At {limits['host']} others can reach the page: give it a secret with --token auto."
-        )
-    settings = ServerSettings(**limits)
+    settings = server_settings(limits)
     host, secret = settings.host, settings.token
     listening = bound_socket(host, settings.port)
     quiet()
@@ -87,6 +79,19 @@ def serve_command(
         proxy_headers=False,  # anybody can write an address there
     )  # fmt: skip
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def server_settings(limits: Chosen) -> ServerSettings:
+    """What the server allows; at an address that others can reach it needs a secret."""
+    import secrets
+
+    if limits["host"] not in LOCAL_HOSTS and "token" not in limits:
+        raise InputError(
+            f"At {limits['host']} others can reach the page: give it a secret with --token auto."
+        )
+    if limits.get("token") == "auto":
+        limits = {**limits, "token": secrets.token_urlsafe(18)}
+    return ServerSettings(**limits)
 
 
 def bound_socket(host: str, port: int) -> socket.socket:

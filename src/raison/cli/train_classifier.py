@@ -34,18 +34,11 @@ def train_classifier_command(
         from raison.training.data_names import name_of_data
 
         wait("training")
-        command = training_command_line(
-            train_classifier_command,
-            "classifier",
-            ["--data", name_of_data(data)],
-            {
-                "config": config,
-                "training": {**training, "embeddings": Path(training["embeddings"]).name},
-                "runs": runs,
-                "limit": limit,
-                "seed": seed,
-            },
-        )
+        # no folder of anybody's machine
+        told = {**training, "embeddings": Path(training["embeddings"]).name}
+        chosen = dict(config=config, training=told, runs=runs, limit=limit, seed=seed)
+        subject = ["--data", name_of_data(data)]
+        command = training_command_line(train_classifier_command, "classifier", subject, chosen)
         with log_progress():
             report = train_classifier(
                 data,

@@ -71,19 +71,12 @@ def train_compatibility_command(
         wait(f"opening {model}")
         opened = load(model, device=device)
         wait(f"training {opened.name}")
+        subject = ["-m", opened.name, "--data", name_of_data(data)]
+        chosen = dict(
+            training=training, split=split, limit=limit, tokens=tokens, held_out=held_out, every=every, half=half
+        )  # fmt: skip
         command = training_command_line(
-            train_compatibility_command,
-            "compatibility",
-            ["-m", opened.name, "--data", name_of_data(data)],
-            {
-                "training": training,
-                "split": split,
-                "limit": limit,
-                "tokens": tokens,
-                "held_out": held_out,
-                "every": every,
-                "half": half,
-            },
+            train_compatibility_command, "compatibility", subject, chosen
         )
         with log_progress():
             report = train_compatibility(

@@ -62,21 +62,11 @@ def train_rationalizer_command(
         subject = ["-m", Path(model).name, "--data", name_of_data(data)]
         for share in sparsity:
             subject += ["--sparsity", f"{share:g}"]
-        command = training_command_line(
-            train_rationalizer_command,
-            "rationalizer",
-            subject,
-            {
-                "variant": variant,
-                "config": config,
-                "weights": weights,
-                "training": training,
-                "regression": regression,
-                "runs": runs,
-                "limit": limit,
-                "seed": seed,
-            },
-        )
+        chosen = dict(
+            variant=variant, config=config, weights=weights, training=training, regression=regression,
+            runs=runs, limit=limit, seed=seed,
+        )  # fmt: skip
+        command = training_command_line(train_rationalizer_command, "rationalizer", subject, chosen)
         with log_progress():
             report = train_rationalizer(
                 model,

@@ -1,4 +1,4 @@
-"""Text to tokens with offsets, without ever calling the user's tokenizer.
+"""The codec: text to tokens with their spans of characters, and back, without ever calling the user's tokenizer.
 
 A fast tokenizer keeps padding and truncation as state and changes it when called; two threads that call it
 get in each other's way. So the codec owns a copy whose state is set once, and only reads from it.
@@ -168,7 +168,7 @@ class Codec:
         numbers = [-1 if number is None else number for number in found.sequence_ids]
         sequence = np.array(numbers, dtype=np.int64)
         for number, source in enumerate([text, pair or ""]):
-            widen(spans, np.flatnonzero(sequence == number), source)
+            widen_spans(spans, np.flatnonzero(sequence == number), source)
         added = sequence < 0  # by the tokenizer; "[SEP]" typed by a user is text
         return Pieces(
             ids=np.array(found.ids, dtype=np.int64),
@@ -237,7 +237,7 @@ def no_chat(reason: str) -> ModelError:
     )
 
 
-def widen(spans: np.ndarray, places: np.ndarray, text: str) -> None:
+def widen_spans(spans: np.ndarray, places: np.ndarray, text: str) -> None:
     """Give tokens the characters that were merged into them.
 
     A normalizer may write several characters as one: a number as any number, a letter and its accent as one letter.

@@ -2,21 +2,7 @@
 
 import { make } from "./wording.js";
 
-const [SYNTACTIC, POSITIONAL] = [0.1, 0.8]; // as `raison heads` chooses them
-
-export function kindOf(heads, row, head) {
-  const [synt, pos] = [heads.syntactic?.[row]?.[head], heads.positional?.[row]?.[head]];
-  return [synt != null && synt > SYNTACTIC ? "syntactic" : "", pos != null && pos > POSITIONAL ? "positional" : ""]
-    .filter(Boolean);
-}
-
-function told(heads, row, head, off) {
-  const share = `${(100 * heads.carried[row][head]).toFixed(1)} % of what all heads carry`;
-  const kinds = kindOf(heads, row, head);
-  const offset = kinds.includes("positional") && heads.offsets ? ` (looks at offset ${heads.offsets[row][head]})` : "";
-  return `layer ${heads.maps[row]}, head ${head}: ${share}${kinds.length ? `; ${kinds.join(" and ")}${offset}` : ""}${
-    off ? "; switched off" : ""}`;
-}
+const labelOf = (words, off) => words.label + (off ? "; switched off" : "");
 
 // `off` is a set of "row.head"; `toggled` is told when a head is switched.
 export function renderHeads(heads, off, container, toggled) {
@@ -26,8 +12,8 @@ export function renderHeads(heads, off, container, toggled) {
     ...heads.carried[row].map((value, head) => {
       const id = `${row}.${head}`;
       const button = make("button", { type: "button", tabindex: row || head ? "-1" : "0", "data-head": id,
-        "aria-pressed": String(off.has(id)), "aria-label": told(heads, row, head, off.has(id)) },
-        kindOf(heads, row, head).map((kind) => kind[0].toUpperCase()).join(""));
+        "aria-pressed": String(off.has(id)), "aria-label": labelOf(heads.words[row][head], off.has(id)) },
+        heads.words[row][head].kinds);
       button.style.setProperty("--size", value / most);
       return make("td", {}, button);
     })));

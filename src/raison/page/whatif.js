@@ -1,8 +1,6 @@
 // What if this were not there? Click on words, and the model is asked again without them.
 
-import { clean, make, share } from "./wording.js";
-
-const shown = ({ probable }, value) => (probable ? share(value) : String(Number(value.toPrecision(4))));
+import { make } from "./wording.js";
 
 // `remove(units)` asks the model; the text is that of `article`.
 export function whatIf(explanation, article, remove) {
@@ -30,9 +28,7 @@ export function whatIf(explanation, article, remove) {
     try {
       const told = await remove([...gone].sort((a, b) => a - b));
       if (mine !== latest) return;
-      const verdict = told.same ? "it predicts the same as before" : told.instead
-        ? `it predicts “${clean(told.instead)}” instead` : "it predicts something else";
-      said.replaceChildren(make("strong", {}, `${shown(told, told.before)} → ${shown(told, told.after)}`), `: ${verdict}`);
+      said.replaceChildren(make("strong", {}, told.words.change), `: ${told.words.verdict}`);
     } catch (error) {
       if (mine === latest) said.replaceChildren(error.message);
     }

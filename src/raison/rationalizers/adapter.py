@@ -22,7 +22,6 @@ from raison.models.load import model_on_device, model_type_of_folder
 from raison.models.loaded_model import LoadedModel
 from raison.models.lora_merge import merge_adapter_or_model_error
 from raison.models.probe import probe_model
-from raison.models.runner.batching import pieces_of_whole_texts
 from raison.models.tasks.classification import ClassificationTask
 from raison.models.transformers_model import transformers_model
 from raison.models.wrapped_model import WrappedModel
@@ -65,7 +64,7 @@ class RationalizerModel(WrappedModel):
         runner = self.runner
         selections: dict[int, TokenSelection] = {}
         exact = replace(runner.layout, padding="exact")
-        for prepared in runner.prepare(pieces_of_whole_texts(encodings), layout=exact):
+        for prepared in runner.prepare_whole_texts(encodings, layout=exact):
             with torch.inference_mode():
                 output = runner.forward(prepared)
             kept_by_each_block = torch.stack(output.margins).sigmoid()

@@ -10,6 +10,7 @@ from transformers import PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
 from raison.training.labelled_lines import LabelledLine
+from raison.training.padding import pad_rows
 
 __all__ = [
     "batch_inputs",
@@ -27,23 +28,12 @@ def batch_inputs(
     lines: Sequence[LabelledLine], pad: int, device: torch.device | None = None
 ) -> dict[str, torch.Tensor]:
     """The model's arguments for a batch."""
-    ids = [line.ids for line in lines]
-    present = [[1] * len(line) for line in lines]
-    inputs = {"input_ids": padded_rows(ids, pad), "attention_mask": padded_rows(present, 0)}
+    ids, present = pad_rows([line.ids for line in lines], pad)
+    inputs = {"input_ids": ids, "attention_mask": present.long()}
     if lines[0].types:
-        types = [line.types for line in lines]
-        inputs["token_type_ids"] = padded_rows(types, 0)
+        types, _ = pad_rows([line.types for line in lines], 0)
+        inputs["token_type_ids"] = types
     return {name: tensor.to(device) for name, tensor in inputs.items()}
-
-
-def padded_rows(rows: Sequence[Sequence[int]], value: int) -> torch.Tensor:
-    """[b t] rows of one length, filled up with `value`."""
-    width = max(map(len, rows))
-    padded = []
-    for row in rows:
-        filling = [value] * (width - len(row))
-        padded.append([*row, *filling])
-    return torch.tensor(padded)
 
 
 def human_marks(lines: Sequence[LabelledLine]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -53,7 +43,8 @@ def human_marks(lines: Sequence[LabelledLine]) -> tuple[torch.Tensor, torch.Tens
         nothing_marked = (False,) * len(line)
         rows.append(line.gold or nothing_marked)
         known.append(any(line.gold))
-    return padded_rows(rows, False).bool(), torch.tensor(known)
+    marks, _ = pad_rows(rows, 0)
+    return marks.bool(), torch.tensor(known)
 
 
 def sorted_batches(

@@ -116,7 +116,8 @@ def homogeneity_of_sample(loaded: LoadedEncoder, train: Sequence[LabelledLine]) 
     known = inspect.signature(loaded.encoder.forward).parameters
     batches = []
     for _, batch in sorted_batches(sample, pad_id(loaded.tokenizer)):
-        real = batch["attention_mask"].bool() & ~torch.isin(batch["input_ids"], special)
+        is_special = torch.isin(batch["input_ids"], special)
+        real = batch["attention_mask"].bool() & ~is_special
         inputs = {name: tensor for name, tensor in batch.items() if name in known}
         batches.append({**inputs, "real": real})
     return measure_homogeneity(loaded.encoder.eval(), batches)

@@ -45,15 +45,18 @@ def attention_that_hides(
     mask = query.new_zeros(())
     if attention_mask is not None:
         mask = attention_mask.clamp(min=lowest)  # a row of -inf is NaN
-    values = value.repeat_interleave(query.shape[1] // value.shape[1], dim=1)
+    shared_heads = query.shape[1] // value.shape[1]
+    values = value.repeat_interleave(shared_heads, dim=1)
     kept = seen.detach()[:, None, None, :]
-    soft = bool(((kept > 0) & (kept < 1)).any())  # weights, not a choice: A2R's other predictor
+    between = (kept > 0) & (kept < 1)
+    soft = bool(between.any())  # weights, not a choice: A2R's other predictor
 
     with torch.set_grad_enabled(soft and torch.is_grad_enabled()):
         plain = eager(module, query, key, value, mask, dropout=0.0, **kwargs)[1]
-    total = (plain * kept).sum(-1, keepdim=True).clamp(min=TINY)
+    weights_of_kept = plain * kept
+    total = weights_of_kept.sum(-1, keepdim=True).clamp(min=TINY)
     if soft:
-        shared = plain * kept / total
+        shared = weights_of_kept / total
         output = functional.dropout(shared, dropout, module.training) @ values
     else:  # as evaluation does it: what is hidden is masked before the softmax
         shape = (*query.shape[:3], key.shape[2])

@@ -143,6 +143,9 @@ def gather_read(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """States [b t d] and weights [b t] of the tokens that are read, in their order, and where a shorter row ends."""
     longest = int(read.sum(1).max())
-    order = read.long().argsort(dim=1, descending=True, stable=True)[:, :longest]
+    read_first = read.long().argsort(dim=1, descending=True, stable=True)
+    order = read_first[:, :longest]
     wide = order[..., None].expand(-1, -1, states.shape[-1])
-    return states.gather(1, wide), seen.gather(1, order), read.gather(1, order)
+    gathered_states = states.gather(1, wide)
+    gathered_weights = seen.gather(1, order)
+    return gathered_states, gathered_weights, read.gather(1, order)

@@ -1,6 +1,14 @@
-"""Explanations for people's eyes: in the terminal, as one HTML file that opens without a network, and as a picture.
+"""Explanations for people's eyes: printed in the terminal, as a page, as a picture. Says where each function is found.
 
-Everything here reads the `Explanation` record and nothing else: no model is needed to look at a result.
+Everything here reads records and nothing else: no model is needed to look at a result. A function's name says its file:
+
+- `show/…_sentences.py`, `…_measures.py`, `…_steps.py`, `…_tables.py`, …: what is said, the same in every medium. Names
+  hold the subject: `agreement_footnotes`, `rationale_warnings`, `matrix_facts`, `search_path`, `head_selection`.
+- `show/terminal/X.py`: `print_…` writes to a console, `terminal_…` returns what is printed there.
+- `show/figure/X.py`: `…_figure` returns a picture, `draw_…` draws a part of one or writes it to a file.
+- `show/html/X.py`: `…_page` is a whole page, `…_html` and `…_svg` are parts of it; `html/X_words.py`: `words_of_…` is
+  what the page's JavaScript draws, which makes no sentence of its own.
+- `latex_…` is in `latex.py`, `notebook_…` in `notebook.py`.
 """
 
 from __future__ import annotations

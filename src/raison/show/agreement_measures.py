@@ -129,7 +129,9 @@ def chance_of_sharing_strongest(shared: int, size: int) -> float:
     """
     k = count_of_strongest_units(size)
     x = np.arange(k)
-    steps = 2 * np.log(k - x) - np.log((x + 1) * (size - 2 * k + x + 1))  # from x to x + 1
+    missing = k - x
+    not_shared = size - 2 * k + x + 1
+    steps = 2 * np.log(missing) - np.log((x + 1) * not_shared)  # from x to x + 1
     logs = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logs - logs.max())
     tail = weights[shared:].sum()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Context
+
+import numpy as np
 
 __all__ = [
     "CURLY",
@@ -10,6 +13,7 @@ __all__ = [
     "MINUS",
     "STRAIGHT",
     "Quotes",
+    "browser_number",
     "clean_text",
     "count_with_noun",
     "probability_in_percent",
@@ -92,3 +96,15 @@ def probability_in_percent(probability: float) -> str:
 def with_wide_minus(figure: str) -> str:
     """A number with a minus that is as wide as a plus."""
     return figure.replace("-", MINUS)
+
+
+def browser_number(value: float, *, digits: int) -> str:
+    """A number of so many digits, written as a browser writes numbers."""
+    if not math.isfinite(value):
+        return str(value)
+    rounding = Context(prec=digits, rounding=ROUND_HALF_UP)
+    rounded = float(rounding.create_decimal_from_float(value))
+    if rounded == 0 or 1e-6 <= abs(rounded) < 1e21:
+        return np.format_float_positional(rounded + 0.0, trim="-")
+    mantissa, _, exponent = f"{rounded!r}".partition("e")
+    return f"{mantissa}e{int(exponent):+d}"

@@ -13,6 +13,7 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.codec import Codec, Pieces
+from raison.training.padding import pad_rows
 
 Tokenizer: TypeAlias = Any  # of transformers, or one with some of its attributes
 
@@ -129,11 +130,6 @@ def padded_lines(
     lines: Sequence[LabelledLine], pad: int = 0, device: torch.device | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """[b t] ids, [b t] what is there, [b] labels."""
-    lengths = torch.tensor([len(line) for line in lines])
-    width = int(lengths.max())
-    ids = torch.full((len(lines), width), pad)
-    for row, line in enumerate(lines):
-        ids[row, : len(line)] = torch.tensor(line.ids)
-    there = torch.arange(width) < lengths[:, None]
+    ids, there = pad_rows([line.ids for line in lines], pad)
     labels = torch.tensor([line.label for line in lines], device=device)
     return ids.to(device), there.to(device), labels

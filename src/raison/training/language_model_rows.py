@@ -66,7 +66,7 @@ class TrainingMaterial:
 
 
 @dataclass(frozen=True)
-class Split:
+class HeldOutSplit:
     """Rows to train on, rows that are held out, and how many of the former were left out since they stand there too."""
 
     train: list[TrainingRow]
@@ -76,14 +76,14 @@ class Split:
 
 def split_held_out(
     rows: Sequence[TrainingRow], share: float, key: Callable[[TrainingRow], tuple[int, ...]]
-) -> Split:
+) -> HeldOutSplit:
     """Hold out the last share of the rows; what has the `key` of one of them is not trained on."""
     count = max(1, round(share * len(rows)))
-    held = list(rows[len(rows) - count :])
-    before = rows[: len(rows) - count]
+    first_held = len(rows) - count
+    before, held = rows[:first_held], rows[first_held:]
     held_keys = {key(row) for row in held}
     train = [row for row in before if key(row) not in held_keys]
-    return Split(train, held, len(rows) - count - len(train))
+    return HeldOutSplit(train, list(held), left_out=len(before) - len(train))
 
 
 # -- texts ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from raison.models.tasks.seq2seq import Seq2SeqTask
 from raison.models.transformers_model import TransformersWriter
 from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.language_model_rows import TrainingRow
+from raison.training.padding import pad_rows
 from raison.training.seeds import seeded_generator
 from raison.training.word_dropout import DropoutSide, KeepRule, Keeps, draw_keeps
 from raison.training.word_dropout_attention import keeping_only
@@ -59,9 +60,9 @@ class PartialContextLoss:
             sources.append(row.source)
             targets.append((*task.prefix_ids, *row.target[:-1]))
             answers.append((*unscored, *row.target))
-        source, source_real = pad_token_rows(sources, pad)
-        target, target_real = pad_token_rows(targets, pad)
-        answer, _ = pad_token_rows(answers, IGNORED)
+        source, source_real = pad_rows(sources, pad)
+        target, target_real = pad_rows(targets, pad)
+        answer, _ = pad_rows(answers, IGNORED)
         inputs = {
             "input_ids": source.to(device),
             "attention_mask": source_real.long().to(device),
@@ -206,14 +207,3 @@ def keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
     expanded = keep[:, None].expand(-1, side.heads, -1)
     return expanded.to(side.real.device)
-
-
-def pad_token_rows(rows: Sequence[Sequence[int]], fill: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """[b t] rows filled up on the right, and where they are real."""
-    width = max(map(len, rows))
-    padded = torch.full((len(rows), width), fill)
-    real = torch.zeros(len(rows), width, dtype=torch.bool)
-    for number, row in enumerate(rows):
-        padded[number, : len(row)] = torch.tensor(row)
-        real[number, : len(row)] = True
-    return padded, real

@@ -6,8 +6,8 @@ biases and grouped heads stay the family's business, and the mask is a full 4-D 
 `position_ids`, which transformers would read as packed sequences. Afterwards the configs say what they said before.
 
 Blocked pairs get the lowest number of the mask's dtype instead of a constant that is added, and rows in which all
-pairs are blocked give exactly 0, as evaluation does (models/attention/hook.py); a constant added to every score of a
-row would leave its softmax as it was.
+pairs are blocked give exactly 0, as evaluation does (models/attention/view_hooks.py); a constant added to every score
+of a row would leave its softmax as it was.
 """
 
 from __future__ import annotations

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from raison.core.json_record import JsonObject, Record
 from raison.core.records import Encoding, Explanation
+from raison.show.html.answer_words import words_of_heads, words_of_removal
 from raison.show.html.page_data import page_data
 from raison.studies.trust import Trust
-from raison.studies.what_if import HeadsOfAnswer
+from raison.studies.what_if import AnswerWithoutUnits, HeadsOfAnswer
 
-__all__ = ["ExplanationAnswer", "HeadsAnswer", "PredictionAnswer", "TrustAnswer", "python_snippet"]
+__all__ = [
+    "ExplanationAnswer",
+    "HeadsAnswer",
+    "PredictionAnswer",
+    "RemovalAnswer",
+    "TrustAnswer",
+    "python_snippet",
+]
 
 WIDTH = 100  # characters of a call that stands in one line
 
@@ -48,6 +56,16 @@ class TrustAnswer(Record):
 
 
 @dataclass(frozen=True, eq=False)
+class RemovalAnswer(Record):
+    """What a model says when some units are removed, with the words in which the page says it."""
+
+    answer: AnswerWithoutUnits
+
+    def to_dict(self) -> JsonObject:
+        return {**self.answer.to_dict(), "words": asdict(words_of_removal(self.answer))}
+
+
+@dataclass(frozen=True, eq=False)
 class HeadsAnswer(Record):
     """All heads, the explanation, and the same without some of them."""
 
@@ -58,6 +76,7 @@ class HeadsAnswer(Record):
 
     def to_dict(self) -> JsonObject:
         heads = self.heads.to_dict()
+        heads["words"] = [[asdict(head) for head in row] for row in words_of_heads(self.heads)]
         if self.without_heads is None:
             return {"heads": heads, "statement": "", **page_data([self.explanation])}
         beside = replace(

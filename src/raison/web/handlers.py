@@ -16,7 +16,6 @@ from raison.rationales.search import Search
 from raison.studies.method_lists import build_method_or_search
 from raison.studies.trust import trust
 from raison.studies.what_if import (
-    AnswerWithoutUnits,
     answer_without_units,
     explain_without_heads,
     heads_of_answer,
@@ -26,6 +25,7 @@ from raison.web.handler_answers import (
     ExplanationAnswer,
     HeadsAnswer,
     PredictionAnswer,
+    RemovalAnswer,
     TrustAnswer,
     python_snippet,
 )
@@ -150,14 +150,15 @@ class Handlers:
 
         return work
 
-    def remove(self, body: schemas.Remove) -> Callable[[], AnswerWithoutUnits]:
+    def remove(self, body: schemas.Remove) -> Callable[[], RemovalAnswer]:
         """What the model says when some units are removed."""
         model = self.checked_model(body)
         method = methods.build("uniform")  # any will do: only its units and target count
 
-        def work() -> AnswerWithoutUnits:
+        def work() -> RemovalAnswer:
             explanation = one_explanation(model, body, method, engine_request(body))
-            return answer_without_units(model, explanation, body.removed, body.removal)
+            answer = answer_without_units(model, explanation, body.removed, body.removal)
+            return RemovalAnswer(answer)
 
         return work
 

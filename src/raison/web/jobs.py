@@ -4,7 +4,7 @@ Fair means: who has least running is next, and in turn; one thread more than one
 that has nothing running; and where one client fills the queue, there are places for the others behind it.
 
 Threads share the models; what a call records or changes travels in context variables of its thread
-(models/attention/hook.py), so requests can't meet. A job looks before every batch of the model whether anybody still
+(models/attention/call.py), so requests can't meet. A job looks before every batch of the model whether anybody still
 waits for it.
 """
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import raison
-from raison.models.prefix import score, trie
+from raison.models.prefix import prefix_score, trie
 from raison.models.prefix.trie import Packed, Trie
 from raison.models.protocol import Budget, Question, TargetSpec
 from raison.models.runner.runner import blocks_of_view
@@ -187,8 +187,8 @@ def test_room_is_kept(family):
 def test_small_blocks_change_nothing(family, monkeypatch):
     """Nodes, keys and rows of the vocabulary in the smallest portions; chains from three nodes on."""
     for home, name, size in (
-        (score, "NODES", 5),
-        (score, "HEAD", 3),
+        (prefix_score, "NODES", 5),
+        (prefix_score, "HEAD", 3),
         (trie, "FLOATS", 90),
         (trie, "CHAIN", 3),
     ):
@@ -215,7 +215,7 @@ def test_long_chains_and_many_nodes(family):
         literally(model, pieces([question], 0, 2)),
     )
     assert_same(model.score([question], memory=memory), literally(model, [question]))
-    assert len(memory.trie) > score.NODES
+    assert len(memory.trie) > prefix_score.NODES
 
 
 @pytest.mark.parametrize("family", ["mistral", "gemma", "bart"])
@@ -351,8 +351,8 @@ def break_at(monkeypatch, home, name: str, turn: int, error: BaseException):
 BREAKS = [
     (Packed, "attend", 1),  # the first layer
     (Packed, "attend", 2),  # half-way
-    (score, "encode_sources", 1),
-    (score, "logits_behind_blocks", 1),  # behind the blocks: the nodes are there
+    (prefix_score, "encode_sources", 1),
+    (prefix_score, "logits_behind_blocks", 1),  # behind the blocks: the nodes are there
     (Trie, "write_hidden", 1),
     (Trie, "_add", 4),  # while the nodes are counted
 ]

@@ -1,4 +1,4 @@
-"""What one forward pass of a view should record or change.
+"""A `Call`: what one forward pass of a view should use, record or change, and the call that runs in this context.
 
 A call travels in a context variable while its pass runs, so threads can't disturb each other and nothing has to be
 undone.

@@ -80,16 +80,16 @@ class Write:
 
     def cut(self, row: int, rows: slice, cols: slice) -> Write:
         """One row of the batch without its padding: the same fields without b; values [h t d] are projected."""
-        projection = known(self.projection)
+        projection = followed_tensor(self.projection)
         values = self.values[row, :, cols]  # [h t e]
         weight = projection.reshape(len(values), values.shape[-1], -1)
         own = Write(
             weights=self.weights[row, :, rows, cols],
             values=values @ weight,
             steps=[step.cut(row, rows) for step in self.steps],
-            rest=known(self.rest)[row, rows],
-            total=known(self.total)[row, rows],
-            output=known(self.output)[row, rows],
+            rest=followed_tensor(self.rest)[row, rows],
+            total=followed_tensor(self.total)[row, rows],
+            output=followed_tensor(self.output)[row, rows],
         )
         if self.norm is not None:
             own.norm = self.norm.cut(row, rows)
@@ -106,14 +106,14 @@ class Write:
 
     def own(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s d] the rest of each row, as far as the output."""
-        rest = known(self.rest)[rows]
+        rest = followed_tensor(self.rest)[rows]
         if self.norm is None:
             return rest
         norm = self.norm.of_rows(rows)
         return norm.centre(rest) * norm.scale
 
 
-def known(tensor: torch.Tensor | None) -> torch.Tensor:
+def followed_tensor(tensor: torch.Tensor | None) -> torch.Tensor:
     """A tensor of an attention that was followed all the way."""
     if tensor is None:
         raise ValueError("an attention that was not followed into the residual stream")
@@ -203,11 +203,11 @@ class Writes(Products):
             write.projection = args[2] if name == "addmm" else args[1].mT
             stage = "branch"
         elif stage == "branch" and name == "mul" and has_factor(args, place):
-            write.steps.append(scaling(args, place, result))
+            write.steps.append(scaling_step(args, place, result))
         elif stage == "branch" and name == "layer_norm":
-            write.steps.append(normed(args, kwargs))
+            write.steps.append(layer_norm_step(args, kwargs))
         elif stage == "sum" and name == "layer_norm":
-            write.norm, write.output = normed(args, kwargs), result.detach()
+            write.norm, write.output = layer_norm_step(args, kwargs), result.detach()
             return
         else:
             return
@@ -246,7 +246,7 @@ def has_factor(args: Arguments, place: Place) -> bool:
     return any(value is not place.tensor for value in args)
 
 
-def scaling(args: Arguments, place: Place, result: torch.Tensor) -> Step:
+def scaling_step(args: Arguments, place: Place, result: torch.Tensor) -> Step:
     """The step of a product with a tensor or a number."""
     factor = next(value for value in args if value is not place.tensor)
     if isinstance(factor, torch.Tensor):
@@ -254,7 +254,7 @@ def scaling(args: Arguments, place: Place, result: torch.Tensor) -> Step:
     return Step(torch.as_tensor(factor, dtype=result.dtype, device=result.device))
 
 
-def normed(args: Arguments, kwargs: Options) -> Step:
+def layer_norm_step(args: Arguments, kwargs: Options) -> Step:
     """A layer norm with its deviation taken as given."""
     x, shape = args[0].detach(), args[1]
     weight = argument(args, kwargs, 2, "weight")

@@ -108,7 +108,7 @@ def map_of_block(runner: Runner, ran: BlockPass, *, layer: int) -> Map:
             tokens = torch.arange(
                 start, min(len(source), start + step), device=ran.block.output.device
             )
-            after = normalize(precise(run_again(ran, ZeroedValues(which, tokens))), dim=-1)
+            after = normalize(precise(run_block_again(ran, ZeroedValues(which, tokens))), dim=-1)
             parts.append(1 - (after * before).sum(-1).T)  # [s n]
     return Map(
         kind=ran.kinds[0] if len(ran.kinds) == 1 else "cross",
@@ -119,12 +119,12 @@ def map_of_block(runner: Runner, ran: BlockPass, *, layer: int) -> Map:
     )
 
 
-def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
+def run_block_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     """[n s d] the block's output for a copy of its input for each token whose value is zero."""
     count = len(watch.tokens)
     block = ran.block
-    args = [copies(value, count) for value in block.args]
-    kwargs = {name: copies(value, count) for name, value in block.kwargs.items()}
+    args = [copies_of_value(value, count) for value in block.args]
+    kwargs = {name: copies_of_value(value, count) for name, value in block.kwargs.items()}
     positions = ran.call.positions
     if positions is not None:
         positions = [copies_of_row(tensor, count) for tensor in positions]
@@ -141,12 +141,12 @@ def run_again(ran: BlockPass, watch: ZeroedValues) -> torch.Tensor:
     return first
 
 
-def copies(value: object, count: int) -> object:
+def copies_of_value(value: object, count: int) -> object:
     """The same with `count` rows in all tensors of one row, however deep they lie."""
     if isinstance(value, torch.Tensor):
         return copies_of_row(value, count)
     if isinstance(value, (tuple, list)):
-        return type(value)(copies(each, count) for each in value)
+        return type(value)(copies_of_value(each, count) for each in value)
     return value
 
 

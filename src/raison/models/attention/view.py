@@ -1,4 +1,4 @@
-"""Looking inside a forward pass without touching the user's model.
+"""Views: clones of the user's model that share its weights, so that one can look inside without touching it.
 
 A *view* is a structural copy that shares every weight with the model and owns everything else: its
 modules, hooks, configs and flags. Its attention is one stateless function; what a call wants recorded or
@@ -43,11 +43,11 @@ def clone_of(model: M) -> M:
     """A structural copy: own modules, configs and flags; frozen aliases of the same weights."""
     memo: dict[int, object] = {}
     for parameter in model.parameters():
-        memo[id(parameter)] = nn.Parameter(alias(parameter), requires_grad=False)
+        memo[id(parameter)] = nn.Parameter(alias_of_weight(parameter), requires_grad=False)
     for buffer in model.buffers():
-        memo[id(buffer)] = alias(buffer) if buffer.is_inference() else buffer
+        memo[id(buffer)] = alias_of_weight(buffer) if buffer.is_inference() else buffer
     for value in computed_weights(model):
-        memo[id(value)] = alias(value)
+        memo[id(value)] = alias_of_weight(value)
     try:
         copied = copy.deepcopy(model, memo)
     except Exception as error:
@@ -60,7 +60,7 @@ def clone_of(model: M) -> M:
     return copied.eval()
 
 
-def alias(tensor: torch.Tensor) -> torch.Tensor:
+def alias_of_weight(tensor: torch.Tensor) -> torch.Tensor:
     """The same memory as a tensor that can take part in a backward pass; one made in inference mode itself can't."""
     if not tensor.is_inference():
         return tensor.detach()

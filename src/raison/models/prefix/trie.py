@@ -132,14 +132,14 @@ class Trie:
             if layer == len(pools):
                 heads, _, width = new.shape
                 pools.append(new.new_zeros(heads, room, width))
-            pools[layer] = roomy(pools[layer], room, 1)
+            pools[layer] = pool_with_room(pools[layer], room, 1)
             pools[layer].index_copy_(1, slots, new)
 
     def write_hidden(self, slots: torch.Tensor, hidden: torch.Tensor) -> None:
         """Keep the last hidden states [q d]."""
         if self.hidden is None:
             self.hidden = hidden.new_zeros(len(self.parent), hidden.shape[1])
-        self.hidden = roomy(self.hidden, len(self.parent), 0)
+        self.hidden = pool_with_room(self.hidden, len(self.parent), 0)
         self.hidden.index_copy_(0, slots, hidden)
 
     @property
@@ -197,10 +197,10 @@ def roomy_column(column: np.ndarray, room: int) -> np.ndarray:
 
 def rows_of_pool(pool: torch.Tensor, index: torch.Tensor, room: int, dim: int) -> torch.Tensor:
     """Some slots of a pool, with room for more behind them."""
-    return roomy(pool.index_select(dim, index.to(pool.device)), room, dim)
+    return pool_with_room(pool.index_select(dim, index.to(pool.device)), room, dim)
 
 
-def roomy(pool: torch.Tensor, room: int, dim: int) -> torch.Tensor:
+def pool_with_room(pool: torch.Tensor, room: int, dim: int) -> torch.Tensor:
     """The pool with at least `room` slots along `dim`."""
     if pool.shape[dim] >= room:
         return pool
@@ -212,7 +212,7 @@ def roomy(pool: torch.Tensor, room: int, dim: int) -> torch.Tensor:
 # -- new nodes as one packed sequence ------------------------------------------------------------------------
 
 
-class Block(NamedTuple):
+class QueryBlock(NamedTuple):
     """Queries of a packed sequence that run together."""
 
     rows: slice
@@ -248,7 +248,7 @@ class Packed:
     source: torch.Tensor | None = None
     there: torch.Tensor | None = None  # [q l] False behind the end of a source
     layer: int = 0  # self-attention calls so far
-    plans: dict[bool, list[Block]] = field(default_factory=dict)  # by cross or self
+    plans: dict[bool, list[QueryBlock]] = field(default_factory=dict)  # by cross or self
 
     def mask(self, rule: MaskRule | None, dtype: torch.dtype) -> torch.Tensor:
         """[1 1 q d] additive: the family's rule about original positions, and nothing behind the path."""
@@ -338,7 +338,7 @@ def attend_in_block(
     module: nn.Module,
     query: torch.Tensor,
     pool: KeyPool,
-    block: Block,
+    block: QueryBlock,
     kwargs: dict[str, Any],
 ) -> torch.Tensor:
     """[rows h d] attention of some queries [1 h q d], by the family's own function.
@@ -363,7 +363,7 @@ def attend_in_block(
     return found[:, 0]
 
 
-def blocks_of_queries(lengths: np.ndarray, chains: list[slice], width: int) -> Iterator[Block]:
+def blocks_of_queries(lengths: np.ndarray, chains: list[slice], width: int) -> Iterator[QueryBlock]:
     """Queries that run together.
 
     Long chains, in which each node is the next one's parent, run at once; the rest in blocks whose keys fit the cache.
@@ -375,10 +375,10 @@ def blocks_of_queries(lengths: np.ndarray, chains: list[slice], width: int) -> I
             fits = longest * np.arange(1, len(longest) + 1) * width <= FLOATS
             stop = start + max(1, int(fits.sum()))
             if lengths[start:stop].any():
-                yield Block(slice(start, stop), False, int(lengths[start:stop].max()))
+                yield QueryBlock(slice(start, stop), False, int(lengths[start:stop].max()))
             start = stop
         if chain.stop > chain.start and lengths[chain].any():
-            yield Block(chain, True, int(lengths[chain].max()))
+            yield QueryBlock(chain, True, int(lengths[chain].max()))
         start = chain.stop
 
 

@@ -26,18 +26,18 @@ __all__ = ["elementwise", "layer_norm", "logsumexp", "product", "quotient", "sof
 NEAR = 1e-6  # relative: differences below are too small to divide by, the derivative in the middle takes their place
 
 
-def halves(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def halves_of_batch(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows of the input and those of the reference."""
     here, there = tensor.detach().tensor_split(2)
     return here, there
 
 
-def of_input(gradient: torch.Tensor) -> torch.Tensor:
+def multipliers_of_input(gradient: torch.Tensor) -> torch.Tensor:
     """The multipliers of the input's rows; the reference has none."""
     return gradient.tensor_split(2)[0]
 
 
-def with_zeros(multipliers: torch.Tensor) -> torch.Tensor:
+def with_zeros_for_reference(multipliers: torch.Tensor) -> torch.Tensor:
     """Multipliers of the input, and zeros for the reference."""
     return torch.cat([multipliers, torch.zeros_like(multipliers)])
 
@@ -46,8 +46,8 @@ def secant(
     y: torch.Tensor, x: torch.Tensor, slope: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
     """Δy/Δx of an element-wise function; `slope` is its derivative, used in the middle where Δx vanishes."""
-    here, there = halves(x)
-    new, old = halves(y)
+    here, there = halves_of_batch(x)
+    new, old = halves_of_batch(y)
     change = here - there
     far = change.abs() > NEAR * (here.abs() + there.abs()) + torch.finfo(x.dtype).tiny
     ratio = (new - old) / torch.where(far, change, 1.0)
@@ -69,7 +69,9 @@ def elementwise(function: Function, args: Arguments, kwargs: Options) -> torch.T
             return torch.autograd.grad(y.sum(), leaf)[0]
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (with_zeros(of_input(gradient) * secant(result, x, slope)),)
+        return (
+            with_zeros_for_reference(multipliers_of_input(gradient) * secant(result, x, slope)),
+        )
 
     return with_backward(result, pull, x)
 
@@ -81,7 +83,7 @@ def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     of_matrices = name_of(function) in ("matmul", "bmm")
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        g = of_input(gradient)
+        g = multipliers_of_input(gradient)
         left = mean_of_halves(a)
         right = mean_of_halves(b)
         if of_matrices:
@@ -92,7 +94,7 @@ def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
             for_right = g * left
         shares_of_left = sum_to_shape(for_left, left.shape)
         shares_of_right = sum_to_shape(for_right, right.shape)
-        return with_zeros(shares_of_left), with_zeros(shares_of_right)
+        return with_zeros_for_reference(shares_of_left), with_zeros_for_reference(shares_of_right)
 
     return with_backward(result, pull, a, b)
 
@@ -101,7 +103,7 @@ def mean_of_halves(tensor: torch.Tensor) -> torch.Tensor:
     """The mean of input and reference; a tensor that both share is its own."""
     if len(tensor) < 2:
         return tensor.detach()
-    here, there = halves(tensor)
+    here, there = halves_of_batch(tensor)
     return (here + there) / 2
 
 
@@ -117,7 +119,7 @@ def shares_of_logsumexp(x: torch.Tensor, axis: int) -> torch.Tensor:
     # a row that may see nothing has only the lowest number
     x = x.detach().clamp(min=torch.finfo(x.dtype).min / 4)
     total = x.logsumexp(axis, keepdim=True)
-    top = torch.stack(halves(total)).amax(0)
+    top = torch.stack(halves_of_batch(total)).amax(0)
     tops = torch.cat([top, top])
 
     def slope(middle: torch.Tensor) -> torch.Tensor:
@@ -136,9 +138,9 @@ def softmax(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
         logs = x.detach() - x.detach().logsumexp(axis, keepdim=True)
-        inner = of_input(gradient) * secant(result, logs, torch.exp)
+        inner = multipliers_of_input(gradient) * secant(result, logs, torch.exp)
         total = inner.sum(axis, keepdim=True)
-        return (with_zeros(inner - shares_of_logsumexp(x, axis) * total),)
+        return (with_zeros_for_reference(inner - shares_of_logsumexp(x, axis) * total),)
 
     return with_backward(result, pull, x)
 
@@ -150,10 +152,10 @@ def logsumexp(function: Function, args: Arguments, kwargs: Options) -> torch.Ten
     result = without_backward(function, args, kwargs)
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        g = of_input(gradient)
+        g = multipliers_of_input(gradient)
         if g.dim() < x.dim():
             g = g.unsqueeze(axis)
-        return (with_zeros(g * shares_of_logsumexp(x, axis)),)
+        return (with_zeros_for_reference(g * shares_of_logsumexp(x, axis)),)
 
     return with_backward(result, pull, x)
 
@@ -175,14 +177,14 @@ def layer_norm(function: Function, args: Arguments, kwargs: Options) -> torch.Te
         return root
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        g = of_input(gradient)
+        g = multipliers_of_input(gradient)
         if weight is not None:
             g = g * weight
-        here, there = halves(x)
+        here, there = halves_of_batch(x)
         c, d = centred(here), centred(there)
         q, r = deviation(c), deviation(d)
         scale = (g * (c + d) / 2).sum(axes, keepdim=True) * (-1 / (q * r * (q + r)))
         change = g * (1 / q + 1 / r) / 2 + scale * (c + d) / size
-        return (with_zeros(change - change.mean(axes, keepdim=True)),)
+        return (with_zeros_for_reference(change - change.mean(axes, keepdim=True)),)
 
     return with_backward(result, pull, x)

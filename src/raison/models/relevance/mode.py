@@ -1,4 +1,4 @@
-"""Running a view so that the backward pass carries relevance instead of gradients.
+"""Tables of relevance rules, and the function mode under which a view's backward pass carries relevance.
 
 A `Rules` is an ordered table of (which functions, which rule). The mode below looks each function of the forward pass
 up in it and runs the rule of the first entry that fits; functions that only move numbers keep their own backward step,
@@ -133,7 +133,7 @@ class Relevance(Products):
         """The result under the first rule that is for such a function; under its own where there is none."""
         for fits, rule in self.rules.table:
             if fits(name, signals):
-                return rule(beside(name, function), args, kwargs)
+                return rule(out_of_place_function(name, function), args, kwargs)
         self.strange.add(name)
         return function(*args, **kwargs)
 
@@ -201,7 +201,7 @@ def added_constant(name: str, args: Arguments) -> torch.Tensor | None:
     return -value if place == SUBTRACTED[name] else value
 
 
-def beside(name: str, function: Function) -> Function:
+def out_of_place_function(name: str, function: Function) -> Function:
     """The function that writes a new tensor, where this one (a += b) would write over its first argument."""
     raw = getattr(function, "__name__", "")
     in_place = raw.endswith("_") and not raw.endswith("__")

@@ -22,12 +22,12 @@ from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
 from raison.models.runner.recorded_pass import (
     RowOfChunk,
-    by_stream,
+    embeddings_in_layout,
     gradients,
-    in_layout,
     plan_traces,
     prepare_traces,
     rounds,
+    states_by_stream,
     streams_of_map,
 )
 from raison.models.runner.runner import Prepared, Runner
@@ -86,7 +86,7 @@ def traces_under_rules(
     """The traces of one forward pass."""
     call = prepared.call
     call.record = frozenset({"embeddings", "attention", "crossing"})
-    mode = Relevance(rules, prepared.chunk.rows)
+    mode = Relevance(rules, rows=len(prepared.chunk.outputs))
     output = runner.forward(prepared, graph=True, hidden="cuts" in want, watch=mode)
     hidden = runner.task.hidden_states(output) if "cuts" in want else []
     sources = {"leaves": call.leaves}
@@ -104,13 +104,14 @@ def traces_under_rules(
         found = RelevanceOfPass(
             leaves=relevance["leaves"],
             maps=relevance.get("maps", []),
-            hidden=by_stream(relevance.get("hidden", []), hidden),
+            hidden=states_by_stream(relevance.get("hidden", []), hidden),
             crossing=relevance.get("crossing", []),
         )
         logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
         values = values_of(columns, each.chunk.outputs).detach()
         for row, pair in each.rows:
-            trace = trace_of_row(RowOfChunk(each.chunk, row), call, found)
+            own = RowOfChunk(each.chunk, row)
+            trace = trace_of_row(own, targets[pair], call, found)
             trace.value = float(values[row].sum())
             trace.strange = tuple(sorted(mode.strange))
             trace.logit = float(logits[row].sum())
@@ -168,9 +169,9 @@ def add_passes(
             total[name] = [old + weight * new for old, new in zip(before, tensors, strict=True)]
 
 
-def trace_of_row(row: RowOfChunk, call: Call, found: RelevanceOfPass) -> Trace:
+def trace_of_row(row: RowOfChunk, target: Target, call: Call, found: RelevanceOfPass) -> Trace:
     """The trace of one row, on the axis of its encoding."""
-    trace = Trace(row.part.encoding, row.part.required_target, 0.0)
+    trace = Trace(row.part.encoding, target, 0.0)
     relevance = torch.zeros(row.part.encoding.ids.shape, dtype=found.leaves[0].dtype)
     for stream, tensor in enumerate(found.leaves):
         places = torch.from_numpy(row.places[stream])
@@ -251,7 +252,7 @@ def rescale_traces(
         prepared.call.record = frozenset({"embeddings"})
         runner.read_only_target_rows(prepared)
         numbers = [served[0] for served in plan.pairs_of(prepared.chunk)]
-        references = in_layout(prepared.chunk, [pairs[number][1] for number in numbers])
+        references = embeddings_in_layout(prepared.chunk, [pairs[number][1] for number in numbers])
         both = with_references(prepared, references)
         call = both.call
         mode = Relevance(rules)
@@ -269,7 +270,8 @@ def rescale_traces(
             baselines = leaf.detach()[count:]
             shares.append(slope[:count] * (inputs - baselines))
         for row, number in enumerate(numbers):
-            trace = trace_of_row(RowOfChunk(prepared.chunk, row), call, RelevanceOfPass(shares))
+            own = RowOfChunk(prepared.chunk, row)
+            trace = trace_of_row(own, targets[number], call, RelevanceOfPass(shares))
             trace.value = float(values[row].detach())
             trace.cuts = [float((values[row] - values[count + row]).detach())]
             trace.strange = tuple(sorted(mode.strange))
@@ -282,19 +284,19 @@ def with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepa
     inputs = dict(prepared.inputs)
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
-            inputs[name] = twice(value)
+            inputs[name] = doubled_batch(value)
     embeddings: list[torch.Tensor | None] = []
     for own, reference in zip(call.replace or [], references, strict=True):
         if own is not None:
             embeddings.append(torch.cat([own, reference]))
     call.replace = embeddings
     if call.positions is not None:
-        call.positions = [twice(positions) for positions in call.positions]
+        call.positions = [doubled_batch(positions) for positions in call.positions]
     if call.rows is not None:
-        call.rows = twice(call.rows)
+        call.rows = doubled_batch(call.rows)
     doubled: Chunk = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
     return Prepared(doubled, inputs, call)
 
 
-def twice(tensor: torch.Tensor) -> torch.Tensor:
+def doubled_batch(tensor: torch.Tensor) -> torch.Tensor:
     return torch.cat([tensor, tensor])

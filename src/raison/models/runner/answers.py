@@ -30,7 +30,7 @@ class Columns:
         return self.logits.float() if self.logits.dtype in HALVES else self.logits
 
 
-def picked(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def picked_logits(logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """[b m] the logit of one outcome in each column."""
     return logits.gather(-1, ids[..., None])[..., 0]
 
@@ -42,8 +42,8 @@ def values_of(columns: Columns, outputs: Sequence[str]) -> torch.Tensor:
     is one (for log-probabilities the normaliser cancels, so the contrast is a difference of logits).
     """
     logits = columns.precise_logits
-    mine = picked(logits, columns.ids)
-    rival = None if columns.contrast is None else picked(logits, columns.contrast)
+    mine = picked_logits(logits, columns.ids)
+    rival = None if columns.contrast is None else picked_logits(logits, columns.contrast)
     difference = mine if rival is None else mine - rival
     codes = [OUTPUTS.index(output) for output in outputs]
     if not any(codes):
@@ -65,13 +65,13 @@ def answers_in(columns: Columns, outputs: Sequence[str]) -> Scored:
     """Value, rank, margin and prediction [b m] of each row."""
     columns = replace(columns, logits=columns.precise_logits)
     logits = columns.logits
-    mine = picked(logits, columns.ids)
+    mine = picked_logits(logits, columns.ids)
     best, place = logits.topk(min(2, logits.shape[-1]), dim=-1)
     predicted = place[..., 0]
     if columns.contrast is None:
         other = torch.where(predicted == columns.ids, best[..., -1], best[..., 0])
     else:
-        other = picked(logits, columns.contrast)
+        other = picked_logits(logits, columns.contrast)
     # bytes are summed twice as fast as truth values, and this is half of the work here
     better = (logits > mine[..., None]).view(torch.uint8)
     rank = better.sum(-1, dtype=torch.int32).long()

@@ -1,4 +1,4 @@
-"""How questions become rectangular batches.
+"""Batches: pieces of questions that have equal lengths, and chunks of them that run as one forward pass.
 
 Rows of equal length are put together and nothing is padded, so a result does not depend on its neighbours;
 `left` and `right` padding exist for machines on which a few long batches beat many short ones.
@@ -94,7 +94,7 @@ def pieces(
     visible = (keep | given) & inputs
     runs = visible
     if not delete:
-        runs = np.broadcast_to(rounded_up(inputs, stride), visible.shape)
+        runs = np.broadcast_to(inputs_in_strides(inputs, stride), visible.shape)
 
     streams = streams_of(encoding)
     lengths = np.stack([runs[:, stream].sum(1) for stream in streams], axis=1)  # [n streams]
@@ -121,7 +121,7 @@ def pieces_of_whole_texts(
     return plan
 
 
-def rounded_up(inputs: np.ndarray, stride: int) -> np.ndarray:
+def inputs_in_strides(inputs: np.ndarray, stride: int) -> np.ndarray:
     """What runs where nothing is deleted: the inputs, and some tokens behind the target, which it can't see.
 
     Targets at different places of one text then have the same few lengths and run together.
@@ -279,7 +279,7 @@ def chunks_of_group(
             wider = piece.lengths
             if batch:
                 wider = tuple(map(max, lengths, piece.lengths))
-            limit = capacity(wider, columns, budget, row_bytes) - sum(map(len, batch))
+            limit = rows_that_fit(wider, columns, budget, row_bytes) - sum(map(len, batch))
             if limit <= 0:
                 yield Chunk(batch, lengths, budget.padding)
                 batch, lengths = [], ()
@@ -292,7 +292,9 @@ def chunks_of_group(
         yield Chunk(batch, lengths, budget.padding)
 
 
-def capacity(lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: RowBytes) -> int:
+def rows_that_fit(
+    lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: RowBytes
+) -> int:
     """How many rows of these lengths one pass may hold: at least one, whatever the budget."""
     by_tokens = budget.tokens // max(1, sum(lengths))
     by_bytes = budget.bytes // max(1, row_bytes(lengths, columns))

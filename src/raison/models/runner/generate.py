@@ -31,7 +31,9 @@ def generate(
     settings.update(max_length=None, max_new_tokens=room, num_beams=1, do_sample=False)
     with torch.inference_mode(), running(Call()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about settings for sampling, which is switched off
-        written = writer.generate(**inputs, generation_config=settings, stopping_criteria=[go_on])
+        written = writer.generate(
+            **inputs, generation_config=settings, stopping_criteria=[stop_if_cancelled]
+        )
 
     ids = [int(token) for token in written[0][begun:]]
     if not ids:
@@ -58,7 +60,7 @@ def room_for_tokens(runner: Runner, begun: int, wanted: int) -> int:
     return min(wanted, limit - begun)
 
 
-def go_on(ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
+def stop_if_cancelled(ids: torch.Tensor, scores: object, **_: object) -> torch.Tensor:
     """Asked after each token that is written: no row is done, but who waits for it may end it."""
     progress.check()
     return torch.zeros(len(ids), dtype=torch.bool, device=ids.device)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["Meter", "count", "metered"]
+__all__ = ["Meter", "count_passes", "metered"]
 
 
 @dataclass
@@ -32,7 +32,7 @@ def metered() -> Iterator[Meter]:
         _meter.reset(token)
 
 
-def count(forwards: int = 0, backwards: int = 0, tokens: int = 0) -> None:
+def count_passes(forwards: int = 0, backwards: int = 0, tokens: int = 0) -> None:
     """Told by the models: so much has run."""
     meter = _meter.get()
     if meter is not None:

@@ -1,4 +1,4 @@
-"""What a runner must know of a task: how its models are called, and where in their outputs the outcomes stand."""
+"""The output format of a task: how its models are called, and where in their outputs the outcomes stand."""
 
 from __future__ import annotations
 

@@ -25,8 +25,19 @@ from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Prepared, Runner
 
 __all__ = [
-    "RecordedPass", "RecordedRound", "Round", "RowOfChunk", "TracePlan", "by_stream", "gradients",
-    "in_layout", "plan_traces", "prepare_traces", "record_pass", "rounds", "streams_of_map",
+    "RecordedPass",
+    "RecordedRound",
+    "Round",
+    "RowOfChunk",
+    "TracePlan",
+    "embeddings_in_layout",
+    "gradients",
+    "plan_traces",
+    "prepare_traces",
+    "record_pass",
+    "rounds",
+    "states_by_stream",
+    "streams_of_map",
 ]  # fmt: skip
 
 READS_ATTENTION = frozenset({"attention", "attention_gradients", "writes"})
@@ -88,11 +99,11 @@ def prepare_traces(
         if embeddings is not None:
             chunk = prepared.chunk
             given = [embeddings[numbers[0]] for numbers in plan.pairs_of(chunk)]
-            prepared.call.replace = list(in_layout(chunk, given))
+            prepared.call.replace = list(embeddings_in_layout(chunk, given))
         yield prepared
 
 
-def in_layout(chunk: Chunk, embeddings: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def embeddings_in_layout(chunk: Chunk, embeddings: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Per stream [b L d]: given word embeddings [t d] in the layout of a chunk."""
     streams = []
     for stream, length in enumerate(chunk.lengths):
@@ -202,7 +213,7 @@ def gradients(
     # rules may have made constants of some
     asked = [tensor for tensor in tensors if tensor.requires_grad]
     if asked:
-        meter.count(backwards=len(asked[0]))
+        meter.count_passes(backwards=len(asked[0]))
     slopes = torch.autograd.grad(total, asked, retain_graph=keep_graph, allow_unused=True)
 
     slope_of = dict(zip(map(id, asked), slopes, strict=True))
@@ -217,7 +228,7 @@ def gradients(
     return found
 
 
-def by_stream(
+def states_by_stream(
     tensors: list[torch.Tensor], hidden: list[list[torch.Tensor]]
 ) -> list[list[torch.Tensor]]:
     """A flat list of what belongs to hidden states, in their own order: per stream, per layer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import inspect
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from raison.core import progress
 from raison.core.errors import InputError, Unsupported
+from raison.core.records import Encoding, Target
 from raison.core.registry import suggest_name
 from raison.models.attention.call import Call, running_call
 from raison.models.attention.products import RecordedSoftmaxes
@@ -30,7 +31,14 @@ from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import REMOVALS, Budget
 from raison.models.runner import meter
 from raison.models.runner.answers import Columns
-from raison.models.runner.batching import Chunk, Piece, RowBytes, RowCost, chunks
+from raison.models.runner.batching import (
+    Chunk,
+    Piece,
+    RowBytes,
+    RowCost,
+    chunks,
+    pieces_of_whole_texts,
+)
 from raison.models.runner.output_format import Output, OutputFormat
 
 if TYPE_CHECKING:
@@ -201,6 +209,18 @@ class Runner:
             prepared.call.heads = factors
             yield prepared
 
+    def prepare_whole_texts(
+        self,
+        encodings: Sequence[Encoding],
+        targets: Sequence[Target | None] = (),
+        *,
+        row_bytes: RowBytes | None = None,
+        layout: Budget | None = None,
+    ) -> Iterator[Prepared]:
+        """Forward passes that cover whole texts, of which nothing is removed."""
+        plan = pieces_of_whole_texts(encodings, targets)
+        return self.prepare(plan, row_bytes=row_bytes, layout=layout)
+
     def arguments(self, chunk: Chunk, removal: str) -> Prepared:
         """The arguments of the view's forward for a chunk, and the call that goes with them."""
         inputs: ModelInputs = {}
@@ -226,7 +246,7 @@ class Runner:
         if "use_cache" in self._accepts:
             inputs["use_cache"] = False
 
-        meter.count(chunk.rows, tokens=chunk.tokens)  # whatever is built is run
+        meter.count_passes(chunk.rows, tokens=chunk.tokens)  # whatever is built is run
         call = Call(
             positions=None if family.positions == "none" else positions,
             present=present if removal == "zero" else None,

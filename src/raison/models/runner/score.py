@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from raison.core import progress
-from raison.models.prefix.score import score_by_prefixes
+from raison.models.prefix.prefix_score import score_by_prefixes
 from raison.models.protocol import Question, Scored
 from raison.models.runner.answers import answers_in, blank_answers, copy_answers
 from raison.models.runner.batching import Piece, pieces

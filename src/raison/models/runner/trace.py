@@ -18,12 +18,12 @@ from raison.models.runner.recorded_pass import (
     RecordedRound,
     RowOfChunk,
     TracePlan,
-    by_stream,
     gradients,
     plan_traces,
     prepare_traces,
     record_pass,
     rounds,
+    states_by_stream,
 )
 from raison.models.runner.runner import Runner
 
@@ -109,7 +109,7 @@ def traces_of_pass(
             hidden=hidden,
             leaf_slopes=slopes.get("leaves", []),
             map_slopes=slopes.get("maps", []),
-            hidden_slopes=by_stream(slopes.get("hidden", []), hidden),
+            hidden_slopes=states_by_stream(slopes.get("hidden", []), hidden),
             readout=shares,
             writes=recorded.writes,
         )

@@ -16,11 +16,11 @@ from raison.models.codec import Codec, Pieces
 from raison.models.loaded_model import LoadedModel
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
-from raison.models.runner.batching import AskedTargets, Chunk, Piece, pieces_of_whole_texts
+from raison.models.runner.batching import AskedTargets, Chunk
 from raison.models.runner.output_format import OutputFormat
 from raison.models.runner.pass_cache import current_cache
 from raison.models.runner.recorded_pass import record_pass
-from raison.models.runner.runner import Runner
+from raison.models.runner.runner import Prepared, Runner
 
 __all__ = ["Task", "axis_of", "columns_at_rows", "columns_of_targets", "outcomes_of_texts"]
 
@@ -172,7 +172,7 @@ def outcomes_of_texts(
     """[m v] logits of the outcomes of each whole text, without those that padding would have."""
     results = [torch.empty(0)] * len(encodings)
     axis = runner.task.token_axis
-    for chunk, columns in columns_of_whole_texts(runner, pieces_of_whole_texts(encodings, targets)):
+    for chunk, columns in columns_of_whole_texts(runner, encodings, targets):
         logits = columns.logits.detach()
         last = len(chunk.lengths) - 1
         for row, part in enumerate(chunk.parts):
@@ -186,20 +186,30 @@ def outcomes_of_texts(
 @torch.inference_mode(False)
 @torch.enable_grad()
 def columns_of_whole_texts(
-    runner: Runner, plan: Sequence[Piece]
+    runner: Runner, encodings: Sequence[Encoding], targets: Sequence[Target | None]
 ) -> Iterator[tuple[Chunk, Columns]]:
     """Where the outcomes stand after forward passes, which are cached where a trace will want the same ones."""
     cache = current_cache.get()
-    cost = runner.row_cost if cache is None else runner.cost_of_traced_row(cache.want)
-    for prepared in runner.prepare(plan, row_bytes=cost):
+    if cache is None:
+        for prepared in runner.prepare_whole_texts(encodings, targets):
+            yield prepared.chunk, columns_without_graph(runner, prepared)
+        return
+
+    cost = runner.cost_of_traced_row(cache.want)
+    for prepared in runner.prepare_whole_texts(encodings, targets, row_bytes=cost):
         chunk = prepared.chunk
-        runner.read_only_target_rows(prepared)
         size = chunk.rows * cost(chunk.lengths, 1)
-        if cache is not None and cache.has_room(chunk, size, runner.budget):
-            recorded = record_pass(runner, prepared, cache.want)
-            cache.add(recorded, size)
-            yield chunk, runner.columns(recorded.output, chunk)
-        else:
-            with torch.inference_mode():
-                columns = runner.columns(runner.forward(prepared), chunk)
-            yield chunk, columns
+        if not cache.has_room(chunk, size, runner.budget):
+            yield chunk, columns_without_graph(runner, prepared)
+            continue
+        runner.read_only_target_rows(prepared)
+        recorded = record_pass(runner, prepared, cache.want)
+        cache.add(recorded, size)
+        yield chunk, runner.columns(recorded.output, chunk)
+
+
+@torch.inference_mode()
+def columns_without_graph(runner: Runner, prepared: Prepared) -> Columns:
+    """Where the outcomes stand after a forward pass that nobody looks into."""
+    runner.read_only_target_rows(prepared)
+    return runner.columns(runner.forward(prepared), prepared.chunk)

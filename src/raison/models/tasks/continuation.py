@@ -48,21 +48,21 @@ def with_tokens_behind(encoding: Encoding, added: AddedTokens) -> Encoding:
     positions = np.arange(added.first_position, added.first_position + count)
     types = encoding.types
     if types is not None:
-        types = longer(types, [0] * count)
+        types = longer_array(types, [0] * count)
     return replace(
         encoding,
-        ids=longer(encoding.ids, added.ids),
+        ids=longer_array(encoding.ids, added.ids),
         tokens=(*encoding.tokens, *added.tokens),
-        segment=longer(encoding.segment, [added.segment] * count),
-        start=longer(encoding.start, added.starts),
-        end=longer(encoding.end, added.ends),
-        positions=longer(encoding.positions, positions),
-        fixed=longer(encoding.fixed, [added.fixed] * count),
+        segment=longer_array(encoding.segment, [added.segment] * count),
+        start=longer_array(encoding.start, added.starts),
+        end=longer_array(encoding.end, added.ends),
+        positions=longer_array(encoding.positions, positions),
+        fixed=longer_array(encoding.fixed, [added.fixed] * count),
         types=types,
     )
 
 
-def longer(array: np.ndarray, more: Sequence[int] | np.ndarray) -> np.ndarray:
+def longer_array(array: np.ndarray, more: Sequence[int] | np.ndarray) -> np.ndarray:
     """An array with more numbers of its own kind at its end."""
     return np.concatenate([array, np.asarray(more, dtype=array.dtype)])
 

@@ -67,7 +67,7 @@ class Function(OwnModel):
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
             scores_of.update(zip(batch, self.ask(batch), strict=True))
-            meter.count(len(batch))
+            meter.count_passes(len(batch))
             progress.report(start + len(batch), len(texts), "texts")
         return scores_of
 

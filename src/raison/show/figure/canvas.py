@@ -24,6 +24,7 @@ __all__ = [
     "TEXT",
     "WordRuler",
     "draw_figure_header",
+    "draw_small_print",
     "empty_figure",
     "figure_canvas",
     "hide_panel_frame",
@@ -71,6 +72,11 @@ def draw_figure_header(axes: Axes, title: str, notes: Sequence[tuple[str, str]])
     axes.text(MARGIN, MARGIN + 0.12, title, fontsize=TEXT, fontweight="bold", color=INK)
     for number, (line, colour) in enumerate(notes):
         axes.text(MARGIN, MARGIN + 0.33 + 0.19 * number, line, fontsize=NOTE, color=colour)
+
+
+def draw_small_print(axes: Axes, across: float, baseline: float, text: str) -> None:
+    """Quiet words at a place."""
+    axes.text(across, baseline, text, fontsize=NOTE, color=QUIET)
 
 
 class WordRuler:

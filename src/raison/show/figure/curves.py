@@ -158,19 +158,7 @@ def draw_column_along_methods(
     positioned = [method for method in cells if method in axis.positions]
 
     levels = levels_along_methods(axis, positioned, cells)
-    places, values, lows, highs = [], [], [], []
-    for level in levels:
-        places.append(level.place)
-        values.append(level.value)
-        lows.append(level.low)
-        highs.append(level.high)
-    if side_by_side:
-        panel.vlines(places, lows, highs, color=METHOD_HUES[0], linewidth=1.4)
-        panel.plot(places, values, "o", color=METHOD_HUES[0], markersize=3, linewidth=1.4)
-    else:
-        panel.fill_between(places, lows, highs, color=METHOD_HUES[0], alpha=0.15, linewidth=0)
-        panel.plot(places, values, "o-", color=METHOD_HUES[0], markersize=3, linewidth=1.4)
-
+    draw_levels(panel, levels, joined=not side_by_side)
     for method, cell in cells.items():
         if method not in axis.positions and cell.value is not None:
             draw_level_line(panel, method, cell.value, levels)
@@ -180,6 +168,23 @@ def draw_column_along_methods(
             names = [f"{axis.positions[method]:g}" for method in positioned]
         draw_method_ticks(panel, names, slanted=axis.slanted)
     panel.set_xlabel(axis.label)
+
+
+def draw_levels(panel: Axes, levels: Sequence[CurveLevel], *, joined: bool) -> None:
+    """Numbers with their intervals: a curve in a band, or dots on lines."""
+    colour = METHOD_HUES[0]
+    places, values, lows, highs = [], [], [], []
+    for level in levels:
+        places.append(level.place)
+        values.append(level.value)
+        lows.append(level.low)
+        highs.append(level.high)
+    if joined:
+        panel.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
+        panel.plot(places, values, "o-", color=colour, markersize=3, linewidth=1.4)
+    else:
+        panel.vlines(places, lows, highs, color=colour, linewidth=1.4)
+        panel.plot(places, values, "o", color=colour, markersize=3, linewidth=1.4)
 
 
 def levels_along_methods(

@@ -18,6 +18,7 @@ from raison.show.figure.canvas import (
     TEXT,
     WordRuler,
     draw_figure_header,
+    draw_small_print,
     figure_canvas,
     hide_panel_frame,
 )
@@ -113,7 +114,7 @@ def draw_positions_title(
     about = f"{relation.pairs} pairs · max λ {relation.max_lambda:.2f} · {best}"
     name = clean_text(relation.name)
     axes.text(x, y - 0.24, name, fontsize=SMALL + 1, fontweight="bold", color=INK)
-    axes.text(x, y - 0.07, about, fontsize=NOTE, color=QUIET)
+    draw_small_print(axes, x, y - 0.07, about)
 
 
 def draw_positions_legend_sign(axes: Axes, sign: str, left: float, middle: float) -> None:

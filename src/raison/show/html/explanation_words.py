@@ -6,10 +6,8 @@ are; these words travel beside them (page_data.py).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Context
 
 import numpy as np
 
@@ -28,6 +26,7 @@ from raison.show.text_formats import (
     CURLY,
     DOT,
     MINUS,
+    browser_number,
     clean_text,
     count_with_noun,
 )
@@ -101,8 +100,6 @@ def facts_of_explanation(explanation: Explanation) -> dict[str, str]:
     facts["model"] = clean_text(explanation.model)
     return facts | provenance_facts(explanation)
 
-
-SIX_DIGITS = Context(prec=6, rounding=ROUND_HALF_UP)
 
 PieceWords = tuple[int, Sequence[int]] | tuple[int, Sequence[int], str]
 
@@ -201,12 +198,6 @@ def ranks_by_size(scores: np.ndarray) -> list[int]:
 
 
 def exact_score(score: float) -> str:
-    """A score with its sign and six digits, written as a browser writes numbers."""
+    """A score with its sign and six digits."""
     sign = MINUS if score < 0 else "+"
-    if not math.isfinite(score):
-        return f"{sign}{abs(score)}"
-    rounded = float(SIX_DIGITS.create_decimal_from_float(abs(score)))
-    if rounded == 0 or 1e-6 <= rounded < 1e21:
-        return sign + np.format_float_positional(rounded, trim="-")
-    digits, _, exponent = f"{rounded!r}".partition("e")
-    return f"{sign}{digits}e{int(exponent):+d}"
+    return sign + browser_number(abs(score), digits=6)

@@ -20,13 +20,20 @@ def print_audit(audit: AuditReport, console: Console) -> None:
     for reason in reasons:
         console.print(Text(f"  {clean_text(reason)}"))
 
+    console.print()
+    console.print(terminal_audit_table(audit))
+    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
+        console.print(Text(clean_text(note), style="dim"))
+
+
+def terminal_audit_table(audit: AuditReport) -> Table:
+    """All numbers, and what they are about."""
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
     table.add_column(clean_text(f"{audit.model} on {audit.data}"))
     table.add_column("", justify="right")
     table.add_column("")
     for row in audit_rows(audit):
-        table.add_row(clean_text(row.name), row.value, Text(clean_text(row.about), style="dim"))
-    console.print()
-    console.print(table)
-    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
-        console.print(Text(clean_text(note), style="dim"))
+        name = clean_text(row.name)
+        about = Text(clean_text(row.about), style="dim")
+        table.add_row(name, row.value, about)
+    return table

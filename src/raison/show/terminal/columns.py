@@ -16,6 +16,7 @@ __all__ = [
     "GAP",
     "bare_terminal_table",
     "columns_side_by_side",
+    "empty_terminal_table",
     "fold_column_title",
     "fold_column_titles",
     "terminal_passage_grid",
@@ -26,9 +27,14 @@ GAP = 2  # cells between columns
 TITLE = 10  # cells of a column's title if it can be folded
 
 
+def empty_terminal_table() -> Table:
+    """A table without lines and columns."""
+    return Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
+
+
 def bare_terminal_table(*titles: str) -> Table:
     """A table without lines; the first column holds names, the others hold numbers."""
-    table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
+    table = empty_terminal_table()
     for place, title in enumerate(titles):
         table.add_column(
             title, justify="right" if place else "left", no_wrap=True, vertical="bottom"

@@ -20,11 +20,11 @@ from raison.show.evaluation_tables import (
     table_number,
     warning_of_few_texts,
 )
+from raison.show.terminal.columns import GAP, empty_terminal_table
 from raison.show.text_formats import clean_text
 
 __all__ = ["PairedTest", "print_evaluation", "print_paired_tests"]
 
-GAP = 2  # columns between cells
 MEASURING = "measuring all of them"
 
 # of paired tests
@@ -83,7 +83,7 @@ def evaluation_column_width(evaluation: Evaluation, column: Column) -> int:
 
 def empty_evaluation_table(first: str, names_width: int, headings: Sequence[str]) -> Table:
     """A table without rows: names of methods, and numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    table = empty_terminal_table()
     table.add_column(first, max_width=names_width, overflow="fold")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
@@ -199,7 +199,7 @@ def p_value_in_words(p: float) -> str:
 
 def paired_tests_table(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> Table:
     """Some columns of the table of tests."""
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    table = empty_terminal_table()
     for column in columns:
         title = TITLES[column]
         table.add_column(

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.show.head_selection import HeadSelection, list_head_blocks, signed_head_offset
+from raison.show.terminal.columns import empty_terminal_table
 from raison.show.terminal.style import TerminalStyle, terminal_console
 from raison.show.text_formats import clean_text, count_with_noun
 
@@ -75,7 +76,7 @@ def heads_text_for_stream(text: str, style: TerminalStyle) -> str:
 
 def empty_heads_table(columns: Sequence[tuple[str, Side]]) -> Table:
     """A table without rows, from names of columns and the sides where their cells stand."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table = empty_terminal_table()
     for name, side in columns:
         table.add_column(name, justify=side)
     return table

@@ -91,7 +91,8 @@ def terminal_difference_table(
     columns_width = sum(difference_column_width(title) + GAP for title in titles)
     room = width - names_width - columns_width - GAP
     if room < SHORTEST_BAR:  # the difference alone matters most
-        titles, columns = titles[-1:], columns[-1:]
+        titles = titles[-1:]
+        columns = columns[-1:]
         room = width - names_width - len(titles[0]) - 2 * GAP
     bar_width = 0
     if room >= SHORTEST_BAR:
@@ -100,12 +101,14 @@ def terminal_difference_table(
     table = bare_terminal_table(CORNER, *titles)
     if bar_width:
         table.add_column("", no_wrap=True)
-    largest = np.abs(difference.values).max()
+    values = difference.values
+    largest = np.abs(values).max()
     for unit, name in zip(units, names, strict=True):
         cells: list[Text | str] = [Text(name)]
-        cells += [f"{column[unit]:+.3f}" for column in columns]
+        for column in columns:
+            cells.append(f"{column[unit]:+.3f}")
         if bar_width:
-            weight = float(difference.values[unit] / largest)
+            weight = float(values[unit] / largest)
             cells.append(style.bar(weight, bar_width, DIFFERENCE_HUES))
         table.add_row(*cells)
     return table

@@ -18,7 +18,7 @@ from raison.show.search_path_steps import (
     path_runners_up_title,
     search_path,
 )
-from raison.show.terminal.columns import GAP
+from raison.show.terminal.columns import GAP, empty_terminal_table
 from raison.show.terminal.style import TerminalStyle
 from raison.show.text_formats import count_with_noun
 
@@ -113,7 +113,7 @@ def terminal_search_path(
 
 
 def empty_path_table(columns: PathColumnWidths, title: str, title_of_runners_up: str) -> Table:
-    table = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
+    table = empty_terminal_table()
     if columns.count:
         table.add_column("step", justify="right", style="dim", width=columns.count)
     table.add_column("change", width=columns.change, no_wrap=True)

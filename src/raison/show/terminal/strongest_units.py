@@ -11,6 +11,7 @@ from rich.text import Text
 from raison.core.records import Explanation
 from raison.show.colour_scale import SILENT_WEIGHT, has_negative_scores, relative_weights
 from raison.show.rationale_sentences import MOST_UNIT_NAMES
+from raison.show.terminal.columns import empty_terminal_table
 from raison.show.terminal.style import TerminalStyle
 from raison.show.text_formats import clean_text, count_with_noun, signed_score
 
@@ -93,7 +94,7 @@ def terminal_units_of_side(
     longest = max(len(title), *(name.cell_len for name in names))
     name_width = max(1, min(LONGEST_NAME, left - bar_width, longest))
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table = empty_terminal_table()
     table.add_column(title, width=name_width, no_wrap=True, overflow="ellipsis")
     table.add_column("score", justify="right", no_wrap=True, min_width=score_width)
     table.add_column("", width=bar_width, no_wrap=True)

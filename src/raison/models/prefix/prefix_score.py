@@ -95,7 +95,7 @@ def score_by_prefixes(
 
     for result in results:
         result.forwards = len(result.value)
-        meter.count(result.forwards, tokens=result.tokens)
+        meter.count_passes(result.forwards, tokens=result.tokens)
     return results
 
 
