@@ -29,7 +29,7 @@ import torch
 from measure import cpu, data_option, grown, log, peak_of, sentences, table, verdicts
 
 import raison
-from raison.core.units import group
+from raison.core.units import group_tokens
 
 SAMPLES = 256  # evaluations of each sampling method; enough for the longest sentence's units
 WIDE = (32, 128)  # batch sizes from which each library may have its best
@@ -88,7 +88,7 @@ def works(model: Any, texts: Sequence[str], level: str) -> list[Work]:
         texts, model.encode([raison.Example(text) for text in texts]), strict=True
     ):
         target = model.resolve_targets(encoding)[0][1]
-        units = group(encoding, level, target.free(encoding))
+        units = group_tokens(encoding, level, target.free(encoding))
         ids, of = (torch.from_numpy(a.copy()) for a in (encoding.ids, units.of))
         found.append(Work(text, ids, of, target.ids[0]))
     return found

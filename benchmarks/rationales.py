@@ -33,8 +33,8 @@ from measure import HERE, data_option, log, table, verdicts, write
 import raison
 from raison.models.protocol import Question
 from raison.rationales import search as searching
-from raison.rationales.passages import INSTRUCTION
-from raison.rationales.sufficient import rule_of
+from raison.rationales.grounding import INSTRUCTION
+from raison.rationales.sufficient import rule_from_spec
 
 sys.path.insert(0, str(HERE.parent / "tests"))
 
@@ -628,7 +628,7 @@ def cited(
 
 def holds(model: Any, found: Any, keep: np.ndarray) -> bool:
     """The answer is every token's first choice when all that is not kept is masked, at full length."""
-    rule = rule_of("argmax")
+    rule = rule_from_spec("argmax")
     question = Question(found.encoding, found.target, np.stack([keep, np.ones_like(keep)]))
     (scored,) = model.score([question], removal="mask")
     return bool(rule.enough(scored, scored)[0])

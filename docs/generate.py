@@ -196,7 +196,7 @@ def conservation_table() -> list[str]:
     import numpy as np
 
     from raison.methods.lrp import ALPHA_BETA
-    from raison.models.probe import subject
+    from raison.models.probe import probe_text_and_target
     from raison.models.relevance.mode import Heads
     from raison.testing import FAMILIES, tiny_model
     from raison.testing.precision import Float64
@@ -206,7 +206,7 @@ def conservation_table() -> list[str]:
         worst, borders = [0.0, 0.0], 0
         for task in tasks:
             model = tiny_model(name, task)
-            encoding, target = subject(model)
+            encoding, target = probe_text_and_target(model)
             chosen = None
             for kind in range(2):
                 want = frozenset({"relevance", "attention", "cuts"})

@@ -382,7 +382,7 @@ def prepare(args: argparse.Namespace) -> Path:
             f"There is no folder {args.data}: give the folder of the data sets as --data."
         )
     prepare_training_folder(args.out, REPORT)
-    return args.base or minilm.base()
+    return args.base or minilm.minilm_folder()
 
 
 def started(base: Path, kind: Any, **config: Any) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ import torch
 import raison
 from raison.datasets.conllu import read_conllu
 from raison.methods.head_masks import head_masks
-from raison.models.catalog.cache import root, source
+from raison.models.catalog.model_cache import cache_root, origin_of_folder
 from raison.studies.head_statistics import head_statistics
 
 TREEBANK = "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
@@ -44,7 +44,7 @@ def main() -> None:
         clock = time.process_time()
         found = head_statistics(raison.load(name), sentences, corpus=CORPUS)
         extra = {
-            "weights": source(root() / "models" / WEIGHTS[name]),
+            "weights": origin_of_folder(cache_root() / "models" / WEIGHTS[name]),
             "command": "python recipes/heads.py --data DATA_DIR --out FOLDER",
         }
         found = replace(found, about={**found.about, **extra})

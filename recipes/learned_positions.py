@@ -34,8 +34,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 import raison
 from raison.core import progress
 from raison.core.errors import InputError, RaisonError
+from raison.core.parameters import check_in_range, check_integer
 from raison.core.records import Example
-from raison.core.spec import between, whole
 from raison.datasets.open import open_dataset
 from raison.datasets.overlap import overlap
 from raison.training.fit import progress_log_lines
@@ -111,8 +111,8 @@ def untrained(vocabulary: int, args: argparse.Namespace) -> Any:
 
 
 def teach(args: argparse.Namespace) -> None:
-    between("again", args.again, 0, 1)
-    whole("reviews", args.reviews, 1)
+    check_in_range("again", args.again, 0, 1)
+    check_integer("reviews", args.reviews, 1)
     if args.width % args.heads:
         raise InputError(
             f"--width {args.width} can't be shared by {args.heads} heads: give a multiple."

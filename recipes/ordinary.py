@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 from transformers import AutoTokenizer
 
-from raison.models.catalog.quiet import quiet
+from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.load import load
 from raison.models.mean_pooled_bert import MeanPooledBert
 from raison.rationalizers.batching import batch_inputs, sorted_batches
@@ -128,7 +128,7 @@ def train_ordinary(
     report |= {part: look(part) for part in lines.parts if part != "train"}
     report["cpu_minutes"] = round(done.seconds / 60, 2)
     with writing_trained_model(out):
-        with quiet():
+        with quiet_transformers():
             model.save_pretrained(out)
             tokenizer.save_pretrained(out)
         with write_training_file(out / REPORT) as half:
@@ -138,6 +138,6 @@ def train_ordinary(
 
 
 def open_ordinary(folder: Path) -> Any:
-    with quiet():
+    with quiet_transformers():
         model = MeanPooledBert.from_pretrained(folder)
     return load(model.eval(), AutoTokenizer.from_pretrained(folder))

@@ -25,7 +25,7 @@ from safetensors.torch import save_file
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer
 
-from raison.models.lora import merge
+from raison.models.lora_merge import merge_adapter
 from raison.models.mean_pooled_bert import MeanPooledBert
 
 LABELS = ["negative", "positive"]
@@ -388,7 +388,9 @@ def main() -> None:
     train(model, stream(tokenizer, sentences, phrases, args), dev, total, per_epoch, args)
     write_adapter(model, args.out)
 
-    shipped = merge(MeanPooledBert.from_pretrained(args.base, num_labels=len(LABELS)), args.out)
+    shipped = merge_adapter(
+        MeanPooledBert.from_pretrained(args.base, num_labels=len(LABELS)), args.out
+    )
     result = {"dev accuracy": round(evaluate(shipped, dev)[0], 4)}
     if not args.dev_only:
         result["test accuracy"] = round(

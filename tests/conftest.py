@@ -89,11 +89,11 @@ def stories15m():
 @pytest.fixture(scope="session")
 def opus_at_hand(request):
     """Skips where opus-mt-zh-en would have to be made within `make test`: a download and some seconds of conversion."""
-    from raison.models.catalog import cache
+    from raison.models.catalog import model_cache
     from raison.models.catalog.opus_mt_zh_en import NAME, VERSION
 
-    if "not full" in request.config.option.markexpr and cache.damage(
-        cache.root() / "models" / f"{NAME}-{VERSION}"
+    if "not full" in request.config.option.markexpr and model_cache.damage_of_folder(
+        model_cache.cache_root() / "models" / f"{NAME}-{VERSION}"
     ):
         pytest.skip(
             f"{NAME} is not in the cache: run make test-full, or raison.load({NAME!r}), once"

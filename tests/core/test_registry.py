@@ -14,7 +14,7 @@ import pytest
 
 from raison.core import registry as registries
 from raison.core.errors import InputError, UnknownName
-from raison.core.registry import Registry, suggest
+from raison.core.registry import Registry, suggest_name
 from raison.core.spec import Spec
 
 ROOM = """
@@ -147,7 +147,7 @@ def test_unknown_names_get_a_suggestion(room):
     ],
 )
 def test_suggestions(typed, known, expected):
-    assert suggest(typed, known) == suggest(typed, iter(known)) == expected
+    assert suggest_name(typed, known) == suggest_name(typed, iter(known)) == expected
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Slot
 from raison.core.text_splitting import split_words
-from raison.core.units import LEVELS, group
+from raison.core.units import LEVELS, group_tokens
 from raison.testing.tiny import tiny_model
 from tests.helpers.token_units import HARD, KINDS, ORDINARY, check_units, encode, fuzz, split, valid
 
@@ -60,7 +60,7 @@ def test_bytes_of_a_character_are_one_unit(models, kind, char):
     pieces = [t for t in range(len(encoding)) if encoding.start[t] <= place < encoding.end[t]]
     assert len(pieces) >= len(char.encode())
     assert all(char in encoding.text_of(t) for t in pieces)
-    units = group(encoding, "word")
+    units = group_tokens(encoding, "word")
     assert len({int(units.of[t]) for t in pieces}) == 1 and units.names[units.of[pieces[0]]] == char
 
 
@@ -74,7 +74,7 @@ def test_bytes_of_a_joined_emoji_are_one_word(models, kind):
 def test_word_names_read_as_the_text(models, kind):
     text = "She said it wasn't bad, 3.14 times."
     encoding = encode(models, kind, text)
-    units = group(encoding, "word", np.ones(len(encoding), bool))
+    units = group_tokens(encoding, "word", np.ones(len(encoding), bool))
     expected = split(split_words, text)
     if (
         encoding.fixed[-1] and encoding.start[-1] >= 0
@@ -112,43 +112,43 @@ def by_hand(text, spans, fixed=(), segments=("text",), texts=None, segment=None,
 def test_straddling_chains_join_everything_they_touch():
     text = "ab cd ef gh"
     encoding = by_hand(text, [(0, 1), (1, 4), (4, 7), (7, 8), (9, 11)])
-    assert group(encoding, "word").of.tolist() == [0, 0, 0, 0, 1]
-    assert group(encoding, "word").names == ("ab cd ef", "gh")
+    assert group_tokens(encoding, "word").of.tolist() == [0, 0, 0, 0, 1]
+    assert group_tokens(encoding, "word").names == ("ab cd ef", "gh")
 
 
 def test_a_straddling_token_at_a_sentence_end_joins_the_sentences():
     text = "It is. So what. Yes."
     encoding = by_hand(text, [(0, 5), (5, 9), (9, 15), (15, 20)])
-    assert group(encoding, "sentence").names == ("It is. So what.", "Yes.")
+    assert group_tokens(encoding, "sentence").names == ("It is. So what.", "Yes.")
 
 
 def test_white_space_goes_with_the_next_word_and_the_last_with_the_last():
     encoding = by_hand("  a  b  ", [(0, 1), (1, 2), (2, 3), (3, 5), (5, 6), (6, 8)])
-    units = group(encoding, "word")
+    units = group_tokens(encoding, "word")
     assert units.of.tolist() == [0, 0, 0, 1, 1, 1] and units.names == ("a", "b")
 
 
 def test_empty_pieces_go_with_the_next_word():
     encoding = by_hand("a b", [(0, 0), (0, 1), (2, 2), (2, 3)])
-    assert group(encoding, "word").of.tolist() == [0, 0, 1, 1]
+    assert group_tokens(encoding, "word").of.tolist() == [0, 0, 1, 1]
 
 
 def test_white_space_as_a_token_is_made_visible():
-    units = group(by_hand("a \n\tb", [(0, 1), (1, 4), (4, 5)]), "token")
+    units = group_tokens(by_hand("a \n\tb", [(0, 1), (1, 4), (4, 5)]), "token")
     assert units.names == ("a", "␣⏎⇥", "b")
 
 
 def test_free_special_tokens_are_units_of_their_own():
     encoding = by_hand("a b", [(-1, -1), (0, 1), (2, 3), (-1, -1), (-1, -1)], fixed=(0,))
     for level in ("word", "sentence", "passage"):
-        units = group(encoding, level)
+        units = group_tokens(encoding, level)
         assert units.of[0] == -1 and len({units.of[3], units.of[4], units.of[1]}) == 3
         assert units.names[-2:] == ("<s>", "<s>") and units.spans[-1] == (0, -1, -1)
 
 
 def test_only_free_tokens_have_units():
     encoding = by_hand("one two three", [(0, 1), (1, 3), (4, 7), (8, 13)], fixed=(3,))
-    units = group(encoding, "word", np.array([False, True, True, True]))
+    units = group_tokens(encoding, "word", np.array([False, True, True, True]))
     assert units.of.tolist() == [-1, 0, 1, -1] and units.names == ("ne", "two")
 
 
@@ -158,19 +158,19 @@ def test_equal_words_at_a_segment_border_stay_apart():
         "", spans, segments=("a", "b", "c"), texts=("x", "x", "x"), segment=[0, 1, 1, 2]
     )
     for level in ("word", "sentence", "passage"):
-        assert group(encoding, level).of.tolist() == [0, 1, 2, 3]
+        assert group_tokens(encoding, level).of.tolist() == [0, 1, 2, 3]
 
 
 def test_a_text_without_words_has_units_still():
-    assert group(by_hand(" \n ", [(0, 1), (1, 3)]), "word").of.tolist() == [0, 0]
-    assert len(group(by_hand("", []), "word")) == 0
+    assert group_tokens(by_hand(" \n ", [(0, 1), (1, 3)]), "word").of.tolist() == [0, 0]
+    assert len(group_tokens(by_hand("", []), "word")) == 0
 
 
 def test_unknown_levels_are_named():
     with pytest.raises(
         InputError, match="no units called 'line': use one of token, word, sentence, passage, slot"
     ):
-        group(by_hand("a", [(0, 1)]), "line")
+        group_tokens(by_hand("a", [(0, 1)]), "line")
     assert LEVELS == ("token", "word", "sentence", "passage", "slot")
 
 
@@ -180,7 +180,8 @@ def test_levels_nest(models, kind):
         for pair in (None, "It is. It was."):
             encoding = encode(models, kind, text, pair)
             levels = [
-                group(encoding, level).of for level in ("token", "word", "sentence", "passage")
+                group_tokens(encoding, level).of
+                for level in ("token", "word", "sentence", "passage")
             ]
             for fine, coarse in pairwise(levels):
                 for unit in range(fine.max() + 1):
@@ -193,8 +194,8 @@ def test_passages_and_sentences_by_blank_lines(models, kind):
     encoding = encode(models, kind, text, None)
     whole = not (encoding.fixed[-1] and encoding.start[-1] >= 0)
     end = "No end" if whole else text[text.index("No") : int(encoding.start[-1])]
-    assert group(encoding, "passage").names == ("Old town. It is.", "The hills!", end)
-    assert group(encoding, "sentence").names == ("Old town.", "It is.", "The hills!", end)
+    assert group_tokens(encoding, "passage").names == ("Old town. It is.", "The hills!", end)
+    assert group_tokens(encoding, "sentence").names == ("Old town.", "It is.", "The hills!", end)
 
 
 # -- slots ------------------------------------------------------------------------------------------
@@ -222,14 +223,14 @@ def test_slots_in_any_order():
     text = "aa bb cc"
     slots = (Slot("last", 6, 8), Slot("first", 0, 2))
     encoding = by_hand(text, [(0, 1), (1, 2), (3, 5), (6, 8)], fixed=(2,), slots=slots)
-    units = group(encoding, "slot")
+    units = group_tokens(encoding, "slot")
     assert units.of.tolist() == [0, 0, -1, 1] and units.names == ("first", "last")
 
 
 def test_a_token_that_straddles_the_edge_of_a_slot_goes_with_it():
     text = "(Paris)"
     encoding = by_hand(text, [(0, 3), (3, 7)], slots=(Slot("city", 1, 6),))
-    units = group(encoding, "slot")
+    units = group_tokens(encoding, "slot")
     assert units.of.tolist() == [0, 0] and units.names == ("city",)
 
 
@@ -237,13 +238,13 @@ def test_a_token_over_two_slots_joins_them():
     encoding = by_hand(
         "abcd", [(0, 1), (1, 3), (3, 4)], slots=(Slot("two", 2, 4), Slot("one", 0, 2))
     )
-    units = group(encoding, "slot")
+    units = group_tokens(encoding, "slot")
     assert units.of.tolist() == [0, 0, 0] and units.names == ("one + two",)
 
 
 def test_slots_are_needed():
     with pytest.raises(InputError, match="no slots: build it with Example"):
-        group(by_hand("a", [(0, 1)]), "slot")
+        group_tokens(by_hand("a", [(0, 1)]), "slot")
 
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")

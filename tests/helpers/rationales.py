@@ -9,7 +9,7 @@ import numpy as np
 from raison.core.findings import Certificate, Grounding, PassageFinding, SearchStep
 from raison.core.records import Encoding, Explanation, Target
 from raison.core.text_splitting import split_words
-from raison.core.units import group
+from raison.core.units import group_tokens
 
 COURT = "The Supreme Court on Tuesday rejected a challenge to the"
 
@@ -37,7 +37,7 @@ def encode_spaced_words(*texts, names=("text",), start=(), fixed=()):
 
 def rationale(encoding, target, chosen, level="token", grounding=None, likely=True, **claims):
     """A rationale that was found by adding `chosen`, names of units, one by one."""
-    units = group(encoding, level, target.free(encoding))
+    units = group_tokens(encoding, level, target.free(encoding))
     order = [units.names.index(name) if isinstance(name, str) else name for name in chosen]
     selected = np.isin(np.arange(len(units)), order)
     steps = []

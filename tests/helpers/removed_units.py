@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 import raison
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.methods.base import Batch
 from raison.models.protocol import Question, TargetSpec
 from raison.testing import tiny_model
@@ -50,7 +50,7 @@ def questioned(model, text, level="word", target_spec=None):
     """One text as a batch, and a slow way to ask about a set of its units: one by one."""
     encoding = model.encode([raison.Example(text) if isinstance(text, str) else text])[0]
     encoding, target = model.resolve_targets(encoding, target_spec or TargetSpec())[0]
-    units = group(encoding, level, target.free(encoding))
+    units = group_tokens(encoding, level, target.free(encoding))
 
     def worth(chosen) -> float:
         keep = np.array([u < 0 or u in chosen for u in units.of])

@@ -7,7 +7,7 @@ import numpy as np
 from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Explanation, Target
 from raison.core.text_splitting import split_words
-from raison.core.units import group
+from raison.core.units import group_tokens
 
 NASTY = 'He said </script><b>hi</b><!-- & left \x1b[31mred\x1b[0m\x9b2J \u202eback\u2028 "quoted"'
 
@@ -38,7 +38,7 @@ def encode_words(*texts, names=None, specials=False, **changes):
 def scored(*texts, scores=None, target=None, level="word", encoding=None, **fields):
     encoding = encoding or encode_words(*texts)
     target = target or Target("label", (1,), text="positive")
-    units = group(encoding, level, target.free(encoding))
+    units = group_tokens(encoding, level, target.free(encoding))
     if scores is None:
         scores = np.sin(np.arange(len(units)) * 2.4) * 3
     top = (("positive", 0.987),)

@@ -13,7 +13,7 @@ import numpy as np
 import raison
 from raison.core.findings import Certificate, SearchStep
 from raison.core.registry import searches
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.methods.base import Batch
 from raison.models.protocol import Question, Scored
 from raison.models.tasks.continuation import extended
@@ -100,7 +100,7 @@ def drawn(model, generator: np.random.Generator, shortest: int = 6, longest: int
 
 
 def batch_of(aims: list, level: str = "token") -> Batch:
-    units = [group(encoding, level, target.free(encoding)) for encoding, target in aims]
+    units = [group_tokens(encoding, level, target.free(encoding)) for encoding, target in aims]
     return Batch([e for e, _ in aims], [t for _, t in aims], units)
 
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from raison.core.records import Example
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.testing.tiny import TEXTS
 
 fuzz = settings(
@@ -70,7 +70,7 @@ def encode(models, kind, text, pair=None, **fields):
 
 def check_units(encoding, level):
     """What holds of all units, whatever the text."""
-    units = group(encoding, level)
+    units = group_tokens(encoding, level)
     assert units.level == level and len(units.of) == len(encoding)
     assert (
         (units.of >= 0) == ~encoding.fixed

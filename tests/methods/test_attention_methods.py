@@ -8,11 +8,11 @@ import torch
 
 import raison
 from raison.models.load import load
-from raison.models.probe import subject
+from raison.models.probe import probe_text_and_target
 from raison.studies.what_if import heads_of_answer
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from raison.testing.precision import Float64
-from tests.helpers.compared_scores import PAIRS, TASKS, TEXT, asked, near, scores
+from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal
 
 WRITERS = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]
@@ -22,20 +22,6 @@ WRITERS = [family for family, tasks in FAMILIES.items() if "seq2seq" in tasks]
 def precise():
     with Float64():
         yield
-
-
-@pytest.fixture(scope="module", params=TASKS)
-def model(request):
-    """A tiny model whose norms have gains and shifts of their own: ones and zeros would hide mistakes."""
-    tiny = tiny_model(request.param, TASKS[request.param])
-    hf, _ = tiny_hf(request.param, TASKS[request.param])
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, weight in hf.named_parameters():
-            if "LayerNorm" in name or ".ln_" in name:
-                noise = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
-                weight.copy_(0.3 * noise + (1.0 if name.endswith("weight") else 0.0))
-    return load(hf, tiny.tokenizer)
 
 
 # -- attention ------------------------------------------------------------------------------------------
@@ -102,11 +88,13 @@ def test_gae_through_cross_attention(family):
 
 def test_a_rollout_of_uniform_attention_is_uniform():
     """By hand: one layer, A = 1/t everywhere: ½ I + ½ A, so ½ + ½/t for oneself and ½/t for the others."""
-    from raison.methods.rollout import normalise_rows, on_axis, roll_out
+    from raison.methods.rollout import map_on_axis, normalise_rows, roll_out
     from raison.models.protocol import Map
 
     uniform = Map("self", 0, np.arange(4), np.arange(4), torch.full((1, 4, 4), 0.25))
-    matrix = roll_out([normalise_rows(on_axis(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4)
+    matrix = roll_out(
+        [normalise_rows(map_on_axis(4, uniform, np.full((4, 4), 0.25)) + np.eye(4))], 4
+    )
     np.testing.assert_allclose(matrix, np.eye(4) / 2 + 1 / 8)
 
 
@@ -143,7 +131,7 @@ def test_what_is_written_adds_up(family, task):
             if name.endswith("bias"):
                 weight.zero_()
     model = load(hf, tiny_model(family, task).tokenizer)
-    encoding, target = subject(model)
+    encoding, target = probe_text_and_target(model)
     ((_, trace),) = model.trace([encoding], [target], want=frozenset({"writes", "readout"}))
     assert len(trace.writes) == len(trace.maps) > 0
     for write in trace.writes:

@@ -12,7 +12,7 @@ import raison
 from raison.core.errors import Unsupported
 from raison.core.registry import methods
 from raison.methods import quadrature
-from raison.methods.baselines import Absent, Words
+from raison.methods.baselines import Baseline, WordEmbeddings
 from raison.models.protocol import TargetSpec
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.precision import Float64
@@ -35,7 +35,7 @@ def test_embeddings_are_those_of_a_trace(family, task):
     encoding, target = model.resolve_targets(model.encode([raison.Example(TEXT)])[0])[0]
     ((_, trace),) = model.trace([encoding], [target], want=frozenset())
     read = target.inputs(len(encoding))
-    assert torch.equal(Words(model).of(encoding)[read], trace.embeddings[read])
+    assert torch.equal(WordEmbeddings(model).of(encoding)[read], trace.embeddings[read])
 
 
 # -- baselines -------------------------------------------------------------------------------------------------
@@ -44,15 +44,15 @@ def test_embeddings_are_those_of_a_trace(family, task):
 def test_the_default_baseline_is_what_the_model_has():
     hf, tokenizer = tiny_hf("llama", "causal")
     pad = tokenizer.pad_token_id
-    assert Absent(Words(raison.load(hf, tokenizer)), "auto").name == "mask"
+    assert Baseline(WordEmbeddings(raison.load(hf, tokenizer)), "auto").name == "mask"
     tokenizer.mask_token = None
-    assert Absent(Words(raison.load(hf, tokenizer)), "auto").name == "pad"
+    assert Baseline(WordEmbeddings(raison.load(hf, tokenizer)), "auto").name == "pad"
     with torch.no_grad():
         hf.get_input_embeddings().weight[pad] = 0  # zero by another name
-    assert Absent(Words(raison.load(hf, tokenizer)), "auto").name == "mean"
+    assert Baseline(WordEmbeddings(raison.load(hf, tokenizer)), "auto").name == "mean"
     tokenizer.pad_token = None
     model = raison.load(hf, tokenizer)
-    assert Absent(Words(model), "auto").name == "mean"
+    assert Baseline(WordEmbeddings(model), "auto").name == "mean"
     for name in ("mask", "pad"):
         with pytest.raises(Unsupported, match=f"has no {name} token to be a baseline: use"):
             explained(model, TEXT, f"integrated_gradients(baseline={name})")
@@ -67,9 +67,9 @@ def test_baselines_of_two_streams(family):
     )[0]
     free = target.free(encoding)
     assert free[encoding.segment == 0].any() and free[encoding.segment == 1].any()
-    own = Words(model).of(encoding)
+    own = WordEmbeddings(model).of(encoding)
     for name in ("mean", "mask", "zero", "pad"):
-        rows = Absent(Words(model), name).rows(encoding, free)
+        rows = Baseline(WordEmbeddings(model), name).rows(encoding, free)
         assert torch.equal(rows[~free], own[~free])
         for stream, table in enumerate(literal.tables):
             whole = table(torch.arange(table.num_embeddings)).detach()
@@ -92,9 +92,9 @@ def test_a_text_as_baseline():
     model = tiny_model("bert", "classification")
     encoding = model.encode([raison.Example(TEXT)])[0]
     free = model.resolve_targets(encoding)[0][1].free(encoding)
-    words = Words(model)
+    words = WordEmbeddings(model)
     ids = model.codec("the town", special=False).ids
-    rows = Absent(words, "text:the town").rows(encoding, free)
+    rows = Baseline(words, "text:the town").rows(encoding, free)
     laid = np.resize(ids, int(free.sum()))
     assert torch.equal(rows[free], words.rows(0, laid))
     assert torch.equal(rows[~free], words.of(encoding)[~free])

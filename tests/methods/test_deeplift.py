@@ -8,10 +8,10 @@ import torch
 import raison
 from raison.methods.deeplift import RESCALE
 from raison.models.load import load
-from raison.models.probe import subject
+from raison.models.probe import probe_text_and_target
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.precision import Float64
-from tests.helpers.compared_scores import PAIRS, TASKS, TEXT, asked, near, scores
+from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal
 
 
@@ -21,25 +21,15 @@ def precise():
         yield
 
 
-@pytest.fixture(scope="module", params=TASKS)
-def model(request):
-    """A tiny model whose norms have gains and shifts of their own: ones and zeros would hide mistakes."""
-    tiny = tiny_model(request.param, TASKS[request.param])
-    hf, _ = tiny_hf(request.param, TASKS[request.param])
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, weight in hf.named_parameters():
-            if "LayerNorm" in name or ".ln_" in name:
-                noise = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
-                weight.copy_(0.3 * noise + (1.0 if name.endswith("weight") else 0.0))
-    return load(hf, tiny.tokenizer)
-
-
 def deeplift_pair(model, encoding, target):
     """Arguments of the literal rescale rule: the same baseline."""
-    from raison.methods.baselines import Absent, Words, moving
+    from raison.methods.baselines import Baseline, WordEmbeddings, moved_tokens
 
-    return Absent(Words(model), "auto").rows(encoding, moving(encoding, target, "free")).numpy()
+    return (
+        Baseline(WordEmbeddings(model), "auto")
+        .rows(encoding, moved_tokens(encoding, target, "free"))
+        .numpy()
+    )
 
 
 @pytest.mark.parametrize(("family", "task"), PAIRS)
@@ -48,7 +38,7 @@ def test_rescale_is_complete_on_every_family(family, task):
     from dataclasses import replace
 
     model = tiny_model(family, task)
-    encoding, target = subject(model)
+    encoding, target = probe_text_and_target(model)
     for output in ("logit", "log_prob", "prob"):
         if output == "prob" and len(target.ids) > 1:
             continue

@@ -13,7 +13,7 @@ from raison.core.errors import InputError, MethodFailed, ModelError
 from raison.methods.base import Answer, Method
 from raison.methods.gae import GAE
 from raison.models.load import load
-from raison.models.probe import offers as probing
+from raison.models.probe import model_probe as probing
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raison.methods.baselines import Words
-from raison.methods.gradient_shap import degrees_of_differences, standard_error
-from raison.methods.margin import margin
+from raison.methods.baselines import WordEmbeddings
+from raison.methods.gradient_shap import degrees_of_differences, error_from_differences
+from raison.methods.margin import margin_of_95_percent
 from raison.testing import tiny_model
 from raison.testing.precision import Float64
 from tests.oracles.paths import OTHER, TEXT, explained, linear_model
@@ -60,8 +60,8 @@ def test_margins_of_differences_of_neighbours_cover_95_percent():
     """A variance from differences of neighbours has fewer degrees of freedom than one from deviations."""
     for count in (2, 4, 8, 50):
         draws = np.random.default_rng(0).normal(size=(count, 20_000))
-        within = np.abs(draws.mean(0)) <= margin(
-            standard_error(draws), degrees_of_differences(count)
+        within = np.abs(draws.mean(0)) <= margin_of_95_percent(
+            error_from_differences(draws), degrees_of_differences(count)
         )
         assert 0.945 < within.mean() < 0.975
 
@@ -100,5 +100,5 @@ def test_several_baselines_are_drawn_equally_often():
 
 def test_random_words_are_words():
     model = tiny_model("llama", "causal")
-    known = Words(model).known[0]
+    known = WordEmbeddings(model).known[0]
     assert not set(known) & set(model.codec.special_ids) and known.max() < len(model.tokenizer)

@@ -16,7 +16,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, UnknownName
 from raison.core.registry import methods
 from raison.core.text_splitting import split_words
-from raison.methods.idf import SHIPPED, entry
+from raison.methods.idf import SHIPPED, idf_entry
 from raison.studies.document_frequencies import fit_idf
 from raison.testing.precision import Float64
 from tests.helpers.removed_units import bag, model_of
@@ -34,7 +34,7 @@ def test_the_shipped_table():
     counts = artifact.data["counts"]
     assert len(counts) == 5000 and SHIPPED.stat().st_size < 100_000
     assert all(
-        word == entry(word) == word.lower() and 0 < n <= artifact.data["documents"]
+        word == idf_entry(word) == word.lower() and 0 < n <= artifact.data["documents"]
         for word, n in counts.items()
     )
     found = raison.explain(model_of("classifier"), "The lobster's film is a Zyzzyva", "idf")

@@ -45,7 +45,7 @@ def test_lime_is_a_weighted_ridge_regression():
     model = raison.load(tangled)
     batch, units, worth = questioned(model, "some very good films have a bad end")
     method, size = Lime(samples=80, width=0.4, ridge=0.7), len(units)
-    keep = method.draw(size, batch.generator(0))
+    keep = method.draw_samples(size, batch.generator(0))
     ones = np.ones(size)
     matrix, right = np.zeros((size + 1, size + 1)), np.zeros(size + 1)
     for kept in keep:
@@ -64,7 +64,7 @@ def test_lime_is_a_weighted_ridge_regression():
 
 
 def test_lime_draws_as_its_text_explainer():
-    keep = Lime(samples=20_001).draw(10, np.random.default_rng(0))
+    keep = Lime(samples=20_001).draw_samples(10, np.random.default_rng(0))
     gone = 10 - keep.sum(1)
     assert keep[0].all() and gone[1:].min() == 1 and gone[1:].max() == 10
     shares_of_sizes = np.bincount(gone[1:], minlength=11)[1:] / 20_000
@@ -123,7 +123,7 @@ def test_captum_lime_agrees_on_the_same_sets():
     model = model_of("classifier")
     batch, forward, ones = vectors(model, TEXT, TargetSpec(target=1))
     method = Lime(samples=60)
-    sets = torch.from_numpy(method.draw(ones.shape[1], batch.generator(0)).astype(float))
+    sets = torch.from_numpy(method.draw_samples(ones.shape[1], batch.generator(0)).astype(float))
 
     def sets_in_turn(original, **kwargs):
         yield from (row[None] for row in sets)

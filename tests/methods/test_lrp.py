@@ -17,7 +17,7 @@ from raison.models.relevance.mode import Heads
 from raison.testing import tiny_hf, tiny_model
 from raison.testing.model_contract import TEXTS, with_padding
 from raison.testing.precision import Float64
-from tests.helpers.compared_scores import PAIRS, TASKS, TEXT, asked, near, scores
+from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal
 
 
@@ -25,20 +25,6 @@ from tests.oracles import attributions as literal
 def precise():
     with Float64():
         yield
-
-
-@pytest.fixture(scope="module", params=TASKS)
-def model(request):
-    """A tiny model whose norms have gains and shifts of their own: ones and zeros would hide mistakes."""
-    tiny = tiny_model(request.param, TASKS[request.param])
-    hf, _ = tiny_hf(request.param, TASKS[request.param])
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, weight in hf.named_parameters():
-            if "LayerNorm" in name or ".ln_" in name:
-                noise = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
-                weight.copy_(0.3 * noise + (1.0 if name.endswith("weight") else 0.0))
-    return load(hf, tiny.tokenizer)
 
 
 @pytest.mark.parametrize("name", ["lrp", "partial_lrp"])

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 import raison
 from raison.core.artifact import Artifact
 from raison.core.registry import methods
-from raison.models.load import load
-from raison.testing import tiny_hf, tiny_model
+from raison.testing import tiny_model
 from raison.testing.method_contract import check_method
 from raison.testing.precision import Float64
-from tests.helpers.compared_scores import TASKS, TEXT, asked, near, scores
+from tests.helpers.compared_scores import TEXT, asked, near, scores
 from tests.oracles import attributions as literal
 
 
@@ -21,20 +19,6 @@ from tests.oracles import attributions as literal
 def precise():
     with Float64():
         yield
-
-
-@pytest.fixture(scope="module", params=TASKS)
-def model(request):
-    """A tiny model whose norms have gains and shifts of their own: ones and zeros would hide mistakes."""
-    tiny = tiny_model(request.param, TASKS[request.param])
-    hf, _ = tiny_hf(request.param, TASKS[request.param])
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for name, weight in hf.named_parameters():
-            if "LayerNorm" in name or ".ln_" in name:
-                noise = torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
-                weight.copy_(0.3 * noise + (1.0 if name.endswith("weight") else 0.0))
-    return load(hf, tiny.tokenizer)
 
 
 # -- relevance ------------------------------------------------------------------------------------------
@@ -138,6 +122,8 @@ def test_heads_of_another_model_are_refused(tmp_path):
 
 def test_corruption_keeps_the_kind_of_chosen_heads():
     synt, pos = np.array([[1, 0], [0, 0]], bool), np.array([[0, 1], [0, 0]], bool)
-    more = methods.build("masked_lrp(corruption=1.0)").vary((synt, pos), np.random.default_rng(0))
+    more = methods.build("masked_lrp(corruption=1.0)").changed_masks(
+        (synt, pos), np.random.default_rng(0)
+    )
     np.testing.assert_array_equal(more[0], synt)
     np.testing.assert_array_equal(more[1], [[False, True], [True, True]])

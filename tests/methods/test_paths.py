@@ -10,8 +10,8 @@ import torch
 
 import raison
 from raison.methods.base import Batch
-from raison.methods.baselines import Absent, Words
-from raison.methods.paths import Path, slopes_at
+from raison.methods.baselines import Baseline, WordEmbeddings
+from raison.methods.paths import EmbeddingPath, slopes_at
 from raison.testing import tiny_model
 from raison.testing.precision import Float64
 from tests.oracles.paths import TEXT
@@ -29,15 +29,17 @@ def test_points_are_made_one_at_a_time():
     model = tiny_model("bert", "classification")
     made = []
 
-    class Watched(Path):
+    class Watched(EmbeddingPath):
         def at(self, place):
             made.append(place)
             return super().at(place)
 
     encoding = model.encode([raison.Example(TEXT)])[0]
     target = model.resolve_targets(encoding)[0][1]
-    words = Words(model)
-    path = Watched(Absent(words, "mask").rows(encoding, target.free(encoding)), words.of(encoding))
+    words = WordEmbeddings(model)
+    path = Watched(
+        Baseline(words, "mask").rows(encoding, target.free(encoding)), words.of(encoding)
+    )
     small = type(model.budget)(tokens=3 * len(encoding))
     model.budget = small
     batch = Batch([encoding], [target], [])

@@ -39,7 +39,7 @@ def step(place, width):
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 6])
 def test_stretches_integrate_polynomials_exactly(order):
     places = np.sort(np.concatenate([[0, 1], np.random.default_rng(0).random(9)]))
-    weights = quadrature.stretches(places, order)
+    weights = quadrature.weights_of_stretches(places, order)
     for power in range(order):
         expected = np.diff(places ** (power + 1)) / (power + 1)
         np.testing.assert_allclose(weights @ places**power, expected, atol=1e-12)
@@ -49,12 +49,12 @@ def test_stretches_integrate_polynomials_exactly(order):
 def test_equal_steps_by_definition():
     value, slope, _ = step(0.3, 0.2)
     parts = lambda a: np.stack([slope(a), np.cos(5 * a)], 1)  # noqa: E731
-    found, asked = run(quadrature.midpoint(10), value, parts)
+    found, asked = run(quadrature.midpoint_rule(10), value, parts)
     np.testing.assert_allclose(
         found.scores, sum(parts(np.array([(k + 0.5) / 10]))[0] for k in range(10)) / 10
     )
     assert (found.start, found.end, found.places, asked) == (value(0.0), value(1.0), 10, [12])
-    found, asked = run(quadrature.reference(10), value, parts)
+    found, asked = run(quadrature.reference_rule(10), value, parts)
     np.testing.assert_allclose(
         found.scores, sum(parts(np.array([k / 10]))[0] for k in range(11)) / 11
     )
@@ -66,13 +66,13 @@ def test_equal_steps_by_definition():
 def test_adaptive_finds_bells_wherever_they_are(place, width):
     value, slope, rise = step(place, width)
     shares = np.array([0.5, -0.2, 0.7])
-    found, asked = run(quadrature.adaptive(0.01), value, lambda a: slope(a)[:, None] * shares)
+    found, asked = run(quadrature.adaptive_rule(0.01), value, lambda a: slope(a)[:, None] * shares)
     assert found.settled and found.gap <= 0.01
     assert np.linalg.norm(found.scores - rise * shares) <= 0.01 * np.linalg.norm(rise * shares)
     assert found.places == sum(asked) <= 60
     if width <= 0.01:  # equal steps need many more: the bell falls between them
         coarse, _ = run(
-            quadrature.midpoint(found.places), value, lambda a: slope(a)[:, None] * shares
+            quadrature.midpoint_rule(found.places), value, lambda a: slope(a)[:, None] * shares
         )
         assert coarse.gap > 2 * found.gap
 
@@ -81,10 +81,10 @@ def test_adaptive_sees_what_the_sum_hides():
     """Two tokens whose slopes cancel at every place: F is flat and knows nothing of their bells."""
     _, slope, rise = step(0.4, 0.04)
     parts = lambda a: np.stack([1 + slope(a), 1 - slope(a)], 1)  # noqa: E731
-    found, _ = run(quadrature.adaptive(0.01), lambda a: 2 * np.asarray(a), parts)
+    found, _ = run(quadrature.adaptive_rule(0.01), lambda a: 2 * np.asarray(a), parts)
     expected = np.array([1 + rise, 1 - rise])
     assert np.linalg.norm(found.scores - expected) <= 0.01 * np.linalg.norm(expected)
-    blind, _ = run(quadrature.midpoint(9), lambda a: 2 * np.asarray(a), parts)
+    blind, _ = run(quadrature.midpoint_rule(9), lambda a: 2 * np.asarray(a), parts)
     assert (
         blind.gap < 1e-12 and np.linalg.norm(blind.scores - expected) > 0.01
     )  # a small gap alone proves nothing
@@ -94,13 +94,15 @@ def test_adaptive_is_tighter_when_asked_and_admits_defeat():
     value, slope, rise = step(0.3, 0.05)
     places = []
     for tolerance in (0.1, 0.01, 1e-4, 1e-6):
-        found, _ = run(quadrature.adaptive(tolerance), value, lambda a: slope(a)[:, None])
+        found, _ = run(quadrature.adaptive_rule(tolerance), value, lambda a: slope(a)[:, None])
         assert found.settled and abs(found.scores[0] - rise) <= tolerance * rise
         places.append(found.places)
     assert places == sorted(places) and places[0] < places[-1]
     rough = lambda a: 50 * np.cos(300 * np.asarray(a) ** 2)  # noqa: E731
     found, asked = run(
-        quadrature.adaptive(0.01, most=40), lambda a: np.asarray(a), lambda a: rough(a)[:, None]
+        quadrature.adaptive_rule(0.01, most=40),
+        lambda a: np.asarray(a),
+        lambda a: rough(a)[:, None],
     )
     assert not found.settled and sum(asked) == found.places == 40
 
@@ -108,9 +110,9 @@ def test_adaptive_is_tighter_when_asked_and_admits_defeat():
 def test_a_jump_at_the_start_is_cut_out_finely():
     """What RMSNorm does near a zero baseline: all of the change happens at once."""
     value, slope, rise = step(0.0, 1e-4)
-    found, _ = run(quadrature.adaptive(0.01), value, lambda a: slope(a)[:, None])
+    found, _ = run(quadrature.adaptive_rule(0.01), value, lambda a: slope(a)[:, None])
     assert found.settled and abs(found.scores[0] - rise) <= 0.01 * rise
-    equal, _ = run(quadrature.midpoint(500), value, lambda a: slope(a)[:, None])
+    equal, _ = run(quadrature.midpoint_rule(500), value, lambda a: slope(a)[:, None])
     assert equal.gap > 0.9
 
 
@@ -122,6 +124,6 @@ def test_a_gap_is_measured_against_something():
     nothing = quadrature.Integral(np.zeros(2), 1.0, 1.0, 9)
     assert nothing.gap == 0.0
     found, asked = run(
-        quadrature.adaptive(0.01), lambda a: np.ones(len(a)), lambda a: np.zeros((len(a), 3))
+        quadrature.adaptive_rule(0.01), lambda a: np.ones(len(a)), lambda a: np.zeros((len(a), 3))
     )
     assert found.settled and asked == [9] and not found.scores.any()

@@ -62,7 +62,7 @@ def test_shapley_sampling_walks_its_orders():
         model, "some very good films have a bad and lovely end", "word"
     )
     method, size = ShapleySampling(3), len(units)
-    walk = method.walk(size, batch.generator(0))
+    walk = method.draw_orders(size, batch.generator(0))
     assert walk.ranks is not None
     gains = np.zeros((3, size))
     for number, ranks in enumerate(walk.ranks):
@@ -106,7 +106,7 @@ def test_kernel_shap_is_the_constrained_least_squares_solution(paired):
     model = raison.load(tangled)
     batch, units, worth = questioned(model, "some very good films have a bad and lovely end")
     method, size = KernelShap(60, paired), len(units)
-    design = method.design(size, batch.generator(0))
+    design = method.choose_sets(size, batch.generator(0))
     everything, nothing = worth(range(size)), worth(())
     rows, values = [], []
     for kept, weight in zip(design.keep, design.weight, strict=True):
@@ -124,7 +124,7 @@ def test_kernel_shap_is_the_constrained_least_squares_solution(paired):
 def test_sets_of_kernel_shap(size, paired):
     """Whole sizes from the outside in with the kernel's own weights, the rest drawn, nothing too much or too light."""
     samples = 4 * size + 10
-    design = KernelShap(samples, paired).design(size, np.random.default_rng(0))
+    design = KernelShap(samples, paired).choose_sets(size, np.random.default_rng(0))
     count = design.keep.sum(1)
     assert count.min() >= 1 and count.max() <= size - 1
     whole = design.keep[: len(design.keep) - design.drawn]
@@ -150,7 +150,7 @@ def test_sets_of_kernel_shap(size, paired):
 
 
 def test_drawn_sizes_follow_the_kernel():
-    design = KernelShap(20_000).design(60, np.random.default_rng(1))
+    design = KernelShap(20_000).choose_sets(60, np.random.default_rng(1))
     sizes = np.bincount(design.keep[-design.drawn :].sum(1), minlength=61)
     inner = np.flatnonzero(sizes)
     expected = 1 / (inner * (60 - inner))

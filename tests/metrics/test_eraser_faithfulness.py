@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from raison import load
-from raison.core.documents import Document, tokens_of, units_of_tokens
+from raison.core.eraser_documents import Document, spans_of_eraser_tokens, units_of_eraser_tokens
 from raison.core.errors import InputError
 from raison.core.records import Units
 from raison.datasets import open_dataset
@@ -254,11 +254,11 @@ def test_tokens_of_a_document_are_erasers(text):
     expected = []
     for line in text.replace("\r\n", "\n").split("\n"):
         expected += [word for word in line.strip().split(" ") if word]
-    assert [text[start:end] for start, end in tokens_of(text)] == expected
+    assert [text[start:end] for start, end in spans_of_eraser_tokens(text)] == expected
     part = Document("x", 0, 2, max(2, len(text) - 2))
-    inside = tokens_of(text, part)
+    inside = spans_of_eraser_tokens(text, part)
     assert [text[a:b] for a, b in inside] == [
-        text[2 : part.end][a:b] for a, b in tokens_of(text[2 : part.end])
+        text[2 : part.end][a:b] for a, b in spans_of_eraser_tokens(text[2 : part.end])
     ]
 
 
@@ -282,7 +282,7 @@ def test_units_of_tokens_against_all_pairs():
             ]
             for start, end in places
         ]
-        assert units_of_tokens(document, places, units) == expected
+        assert units_of_eraser_tokens(document, places, units) == expected
 
 
 def test_the_question_is_the_document_of_cose(reader, tmp_path):

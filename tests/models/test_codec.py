@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from raison.core.errors import InputError
 from raison.core.records import Example
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.models.codec import Codec, align
 from raison.models.tasks.base import axis_of
 from raison.testing.tiny import tiny_model, tiny_tokenizer
@@ -175,7 +175,7 @@ def tokenizer_named(name):
     from raison.models import catalog
 
     try:
-        return catalog.entries()[name].open()[1]
+        return catalog.catalog_entries()[name].open()[1]
     except (MissingExtra, ModelError) as error:
         pytest.skip(f"the real model {name} can't be had here: {error}")
 
@@ -256,12 +256,12 @@ def test_marian_spans_by_hand(real):
     spans = [encoding.text_of(t) for t in np.flatnonzero(encoding.start >= 0)]
     assert "".join(dict.fromkeys(spans)).replace(" ", "") == "我用Python写ＡＢ，龘好。"
     assert "龘" in spans
-    names = group(encoding, "word").names
+    names = group_tokens(encoding, "word").names
     assert names[:4] == ("我", "用", "Python", "写") and names[-3:] == ("龘", "好", "。")
 
 
 def test_marian_chinese_words_may_straddle(real):
-    units = group(encoded(real("opus-mt-zh-en"), "我喜欢看电影，很好。"), "word")
+    units = group_tokens(encoded(real("opus-mt-zh-en"), "我喜欢看电影，很好。"), "word")
     assert units.names[:4] == ("我喜欢", "看", "电影", "，")  # one token is three words here
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from raison.core.errors import ModelError
-from raison.models import lora
+from raison.models import lora_merge as lora
 from raison.testing import tiny_hf
 
 
@@ -41,7 +41,7 @@ def test_patterns_of_an_adapter_are_bounded(adapter, changes, words, monkeypatch
     path = adapter / "adapter_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(ModelError, match=words):
-        lora.merged(tiny_hf("gpt2", "causal", double=False)[0], adapter)
+        lora.merge_adapter_or_model_error(tiny_hf("gpt2", "causal", double=False)[0], adapter)
 
 
 def test_matrices_that_do_not_fit_each_other_are_told(adapter):
@@ -52,4 +52,4 @@ def test_matrices_that_do_not_fit_each_other_are_told(adapter):
     name = next(name for name in tensors if "lora_A" in name)
     save_file({**tensors, name: torch.ones(5, 16)}, adapter / "adapter_model.safetensors")
     with pytest.raises(ModelError, match="can't be merged"):
-        lora.merged(tiny_hf("gpt2", "causal", double=False)[0], adapter)
+        lora.merge_adapter_or_model_error(tiny_hf("gpt2", "causal", double=False)[0], adapter)

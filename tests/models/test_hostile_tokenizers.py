@@ -111,7 +111,7 @@ def test_ctrl_c_and_exits_are_no_failures_of_a_library(ends):
     with pytest.raises(ends), panics.failing_as(ModelError):
         stop()
     with pytest.raises(ends):
-        hub.sentence(stop, "name", "tokenizer")
+        hub.run_loading_step(stop, "name", "tokenizer")
 
 
 def test_the_command_shows_a_panic_as_one_line(folder):

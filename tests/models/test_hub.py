@@ -27,9 +27,9 @@ def knocked(monkeypatch):
         raise OSError("nobody is there")
 
     monkeypatch.setattr(socket, "create_connection", closed)
-    hub.reachable.cache_clear()
+    hub.hub_is_reachable.cache_clear()
     yield doors
-    hub.reachable.cache_clear()
+    hub.hub_is_reachable.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def knocked(monkeypatch):
 def test_the_hub_is_asked_where_downloads_go(environment, door, knocked, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert hub.reachable() is False
+    assert hub.hub_is_reachable() is False
     assert knocked == [door]
 
 
@@ -81,7 +81,7 @@ def test_an_address_that_is_none_is_no_hub(odd, knocked, monkeypatch):
     )
     mistakes = []
     monkeypatch.setattr(threading, "excepthook", mistakes.append)
-    assert hub.reachable() is False and not mistakes
+    assert hub.hub_is_reachable() is False and not mistakes
     with pytest.raises(ModelError, match="and the hub at .* can't be reached"):
         raison.load("nobody/nothing")
 
@@ -94,4 +94,4 @@ def refused(host, *_):
 def test_a_proxy_that_answers_is_enough(knocked, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
     monkeypatch.setattr(socket, "create_connection", lambda address, timeout: socket.socket())
-    assert hub.reachable() is True
+    assert hub.hub_is_reachable() is True

@@ -37,6 +37,6 @@ def test_models_that_count_positions_their_own_way_have_a_limit():
 def test_a_model_that_is_nearly_known_is_suggested(monkeypatch):
     from raison.models import hub
 
-    monkeypatch.setattr(hub, "reachable", lambda: False)
+    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
     with pytest.raises(ModelError, match="no model 'sentimnt' here .* Did you mean 'sentiment'?"):
         raison.load("sentimnt")

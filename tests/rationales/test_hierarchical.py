@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raison
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.testing import tiny_hf, tiny_model
 from tests.helpers.searches import (
     rationale,
@@ -66,7 +66,7 @@ def nested(about) -> list[dict[str, Any]]:
     levels = about.levels
     free = about.units.of >= 0
     for level in levels:
-        of = group(about.encoding, level["level"], free).of
+        of = group_tokens(about.encoding, level["level"], free).of
         touched = np.unique(of[np.isin(about.units.of, np.flatnonzero(about.selected))])
         assert len(touched) <= level["kept"] <= level["of"]
     return levels

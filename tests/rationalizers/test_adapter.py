@@ -167,23 +167,23 @@ def test_the_catalog_may_hold_one(tmp_path, monkeypatch):
     """A name of the catalog whose folder a loader owns; who wants a plain model is told so."""
     from raison.models import catalog
     from raison.models.load_options import LoadOptions
-    from raison.models.pretrained import plain_model
+    from raison.models.pretrained import open_checkpoint
     from raison.studies.audit.run_audit import audit
 
     model, tokenizer = built()
     model.float().save_pretrained(tmp_path / "m")
     tokenizer.save_pretrained(tmp_path / "m")
-    catalog.entries()
+    catalog.catalog_entries()
     monkeypatch.setattr(catalog, "_entries", dict(catalog._entries))
-    catalog.register_folder("chooser", "Selects.", "Apache-2.0", 1, tmp_path / "m")
-    catalog.register_folder("lost", "Is not there.", "Apache-2.0", 1, tmp_path / "none")
+    catalog.register_catalog_folder("chooser", "Selects.", "Apache-2.0", 1, tmp_path / "m")
+    catalog.register_catalog_folder("lost", "Is not there.", "Apache-2.0", 1, tmp_path / "none")
     found = raison.load("chooser")
     assert found.name == "chooser" and "own" in found.offers and "chooser" in raison.ls("models")
     assert raison.explain(found, TEXTS[0]).model == "chooser"
     with pytest.raises(Unsupported, match="chooser has no attention that could be audited"):
         audit(found, reviews(8))
     with pytest.raises(ModelError, match="explains itself and no plain one"):
-        plain_model("chooser", LoadOptions())
+        open_checkpoint("chooser", LoadOptions())
     with pytest.raises(ModelError, match="reinstall raison"):
         raison.load("lost")
 

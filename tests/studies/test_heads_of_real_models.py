@@ -36,7 +36,7 @@ def minilm():
     from raison.models import catalog
 
     try:
-        encoder, tokenizer = catalog.entries()["minilm"].open()
+        encoder, tokenizer = catalog.catalog_entries()["minilm"].open()
     except (DownloadError, MissingExtra) as error:
         pytest.skip(f"MiniLM can't be had here: {error}")
     torch.manual_seed(0)

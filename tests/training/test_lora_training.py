@@ -9,7 +9,7 @@ import torch
 
 from raison.core.records import Example
 from raison.models.load import load
-from raison.models.lora import merge
+from raison.models.lora_merge import merge_adapter
 from raison.testing import tiny_hf
 from raison.training.language_model_rows import text_blocks
 from raison.training.train_compatibility import train_compatibility
@@ -45,7 +45,7 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
         assert report == json.loads((out / "training.json").read_text())
         assert report["after"]["perplexity"] < report["before"]["perplexity"]
         fresh, _ = tiny_hf(family, "causal", double=False)
-        merged = load(merge(fresh, out), tokenizer)
+        merged = load(merge_adapter(fresh, out), tokenizer)
         task, _ = setup_of(merged, length=32)
         material = text_blocks(
             model, [Example(prose.read_text(encoding="utf-8"))], length=32, held=0.05, batch=4
@@ -63,7 +63,7 @@ def test_the_adapter_of_a_folder_is_opened_with_it_again(prose, tmp_path):
     train_compatibility(
         str(tmp_path / "base"), prose, out=tmp_path / "adapter", lora=2, lr=1e-2, **SMALL
     )
-    expected = merge(hf, tmp_path / "adapter")
+    expected = merge_adapter(hf, tmp_path / "adapter")
     found = load(tmp_path / "adapter")
     ids = torch.tensor([[1, 5, 9, 2]])
     torch.testing.assert_close(found.hf(input_ids=ids).logits, expected(input_ids=ids).logits)

@@ -19,13 +19,13 @@ from raison.attention_models.module import (
 )
 from raison.core.records import Encoding
 from raison.core.registry import loaders
-from raison.models.catalog.quiet import quiet
-from raison.models.checkpoint import check_folder, refuse_missing
+from raison.models.catalog.quiet_loading import quiet_transformers
+from raison.models.checkpoint import check_model_folder, refuse_missing_weights
 from raison.models.families import Family
-from raison.models.hub import sentence
-from raison.models.load import kind_of, placed
+from raison.models.hub import run_loading_step
+from raison.models.load import model_on_device, model_type_of_folder
 from raison.models.loaded_model import LoadedModel
-from raison.models.probe import probe
+from raison.models.probe import probe_model
 from raison.models.tasks.classification import ClassificationTask
 from raison.models.transformers_model import transformers_model
 from raison.models.wrapped_model import WrappedModel
@@ -93,7 +93,7 @@ def attention_model(
 ) -> AttentionModel:
     """The model, probed like any other; it offers its own explanation as well."""
     loaded = LoadedModel(hf.eval(), tokenizer, FAMILY, name)
-    model = AttentionModel(probe(transformers_model(ClassificationTask(loaded))))
+    model = AttentionModel(probe_model(transformers_model(ClassificationTask(loaded))))
     model.offers |= {"own"}
     return model
 
@@ -103,7 +103,7 @@ class AttentionLoader:
 
     def owns(self, path: Path) -> bool:
         """Whether a folder holds such a classifier."""
-        return kind_of(path) == MODEL_TYPE
+        return model_type_of_folder(path) == MODEL_TYPE
 
     def wrap(
         self, hf: AttentionClassifier, tokenizer: PreTrainedTokenizerBase, name: str
@@ -114,10 +114,10 @@ class AttentionLoader:
     def __call__(
         self, path: Path, *, device: str | None = None, dtype: str | torch.dtype | None = None
     ) -> AttentionModel:
-        check_folder(path, allow_pickle=False, has_tokenizer=False)
+        check_model_folder(path, allow_pickle=False, has_tokenizer=False)
 
         def read() -> tuple[AttentionClassifier, Collection[str], PreTrainedTokenizerFast]:
-            with quiet():
+            with quiet_transformers():
                 config = StoredClassifierConfig.from_pretrained(path)
                 words = PreTrainedTokenizerFast.from_pretrained(path)
                 loaded: object = AttentionClassifier.from_pretrained(
@@ -126,9 +126,9 @@ class AttentionLoader:
             hf, report = cast("tuple[AttentionClassifier, LoadingInfo]", loaded)
             return hf, report["missing_keys"], words
 
-        hf, missing, words = sentence(read, path.name, "model")
-        refuse_missing(hf, missing, path.name)
-        return attention_model(placed(hf, device, dtype), words, path.name)
+        hf, missing, words = run_loading_step(read, path.name, "model")
+        refuse_missing_weights(hf, missing, path.name)
+        return attention_model(model_on_device(hf, device, dtype), words, path.name)
 
 
 loaders.register("attention")(AttentionLoader())

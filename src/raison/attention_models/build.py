@@ -16,7 +16,7 @@ from raison.attention_models.word_vectors import glove_vectors, pretrained_vecto
 from raison.core.errors import InputError
 from raison.models import catalog
 from raison.models.load_options import LoadOptions
-from raison.models.pretrained import from_folder_or_hub
+from raison.models.pretrained import checkpoint_from_folder_or_hub
 
 __all__ = ["WordVectors", "new_classifier", "word_vectors"]
 
@@ -70,10 +70,10 @@ def word_vectors(
 
 def pretrained_word_model(name: str, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """A model of the catalog or of a folder, with its tokenizer."""
-    if name in catalog.entries():
-        return catalog.entries()[name].open()
+    if name in catalog.catalog_entries():
+        return catalog.catalog_entries()[name].open()
     if path.is_dir():
-        checkpoint = from_folder_or_hub(str(path), LoadOptions()).complete()
+        checkpoint = checkpoint_from_folder_or_hub(str(path), LoadOptions()).complete()
         return checkpoint.model, checkpoint.tokenizer
     raise InputError(
         f"{name!r} is no file of word vectors and no model here: write random, a GloVe file, or a model such as minilm."

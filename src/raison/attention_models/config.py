@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.core.from_settings import filled, setting
+from raison.core.from_settings import dataclass_from_settings, setting
 from raison.core.json_record import Record
-from raison.core.spec import between, not_negative, one_of, whole
+from raison.core.parameters import check_choice, check_in_range, check_integer, check_not_negative
 
 __all__ = ["ATTENTIONS", "COMBINATIONS", "ENCODERS", "ClassifierConfig", "ClassifierTraining"]
 
@@ -44,13 +44,13 @@ class ClassifierConfig(Record):
     longest: int = 512  # tokens of a text; a transformer has as many positions
 
     def validate(self) -> None:
-        whole("width", self.width, 2)
-        whole("layers", self.layers, 1)
-        whole("heads", self.heads, 1)
-        whole("longest", self.longest, 3)
-        one_of("encoder", self.encoder, ENCODERS)
-        one_of("attention", self.attention, ATTENTIONS)
-        one_of("combine", self.combine, COMBINATIONS)
+        check_integer("width", self.width, 2)
+        check_integer("layers", self.layers, 1)
+        check_integer("heads", self.heads, 1)
+        check_integer("longest", self.longest, 3)
+        check_choice("encoder", self.encoder, ENCODERS)
+        check_choice("attention", self.attention, ATTENTIONS)
+        check_choice("combine", self.combine, COMBINATIONS)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
         if self.encoder == "bilstm" and self.width % 2:
@@ -62,7 +62,7 @@ class ClassifierConfig(Record):
                 f"{self.heads} heads can't share a width of {self.width}: give a width that they divide."
             )
         if self.query_std is not None:
-            between("query_std", self.query_std, 0)
+            check_in_range("query_std", self.query_std, 0)
 
     @property
     def read_width(self) -> int:
@@ -72,7 +72,7 @@ class ClassifierConfig(Record):
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> ClassifierConfig:
         """The config of these settings; a name that it does not know is refused."""
-        return filled(cls, settings, "An attention classifier")
+        return dataclass_from_settings(cls, settings, "An attention classifier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,18 +104,18 @@ class ClassifierTraining(Record):
     longest: int | None = setting(None, "Tokens of a text; longer ones are cut.")
 
     def validate(self) -> None:
-        whole("batch", self.batch, 1)
-        whole("epochs", self.epochs, 1)
-        whole("patience", self.patience, 1)
-        whole("least", self.least, 1)
-        not_negative("tying", self.tying)
-        not_negative("mlm", self.mlm)
-        not_negative("weight_decay", self.weight_decay)
-        not_negative("clip", self.clip)
-        between("lr", self.lr, 0)
-        between("attention_lr", self.attention_lr, 0)
-        between("mlm_share", self.mlm_share, 0, 1)
-        between("held_out", self.held_out, 0, 0.9)
+        check_integer("batch", self.batch, 1)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("patience", self.patience, 1)
+        check_integer("least", self.least, 1)
+        check_not_negative("tying", self.tying)
+        check_not_negative("mlm", self.mlm)
+        check_not_negative("weight_decay", self.weight_decay)
+        check_not_negative("clip", self.clip)
+        check_in_range("lr", self.lr, 0)
+        check_in_range("attention_lr", self.attention_lr, 0)
+        check_in_range("mlm_share", self.mlm_share, 0, 1)
+        check_in_range("held_out", self.held_out, 0, 0.9)
         if self.mlm and self.freeze is False:
             raise InputError(
                 "mlm tells words by the frozen embeddings, so they can't be trained: leave freeze away (--tune)."
@@ -131,4 +131,4 @@ class ClassifierTraining(Record):
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> ClassifierTraining:
         """The training of these settings; a name that it does not know is refused."""
-        return filled(cls, settings, "A training")
+        return dataclass_from_settings(cls, settings, "A training")

@@ -14,8 +14,9 @@ from typing import ClassVar, TypeVar, cast
 import torch
 
 from raison.core.errors import InputError, MissingExtra
+from raison.core.parameters import changed_parameters
 from raison.core.registry import Registry
-from raison.core.spec import Spec, changed_settings
+from raison.core.spec import Spec
 
 __all__ = ["Normalizer", "normalizer_of", "normalizers"]
 
@@ -59,7 +60,7 @@ class Normalizer(ABC):
 
     def spec(self) -> Spec:
         """The spec that makes this normalizer again; parameters that are at their defaults are left out."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 def sparsemax(scores: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raison.attention_models.config import ClassifierConfig, ClassifierTraining
-from raison.core.json_record import Record, record
+from raison.core.json_record import Record, record_field
 
 __all__ = ["ClassifierReport", "ClassifierScores"]
 
@@ -28,15 +28,15 @@ class ClassifierReport(Record):
     data: str
     seed: int
     asked: Mapping[str, object]  # what makes the experiment what it is, beside its seed
-    config: ClassifierConfig = record("ClassifierConfig")
-    training: ClassifierTraining = record("ClassifierTraining")
+    config: ClassifierConfig = record_field("ClassifierConfig")
+    training: ClassifierTraining = record_field("ClassifierTraining")
     embeddings: str  # where word vectors come from: no path of this machine
     words_with_vector: int | None  # of a file of vectors
     frozen_embeddings: bool
     labels: tuple[str, ...]
     counts: Mapping[str, int]  # texts of each part, what was left out or cut, words, parameters
-    dev: ClassifierScores = record("ClassifierScores")
-    test: ClassifierScores | None = record("ClassifierScores")
+    dev: ClassifierScores = record_field("ClassifierScores")
+    test: ClassifierScores | None = record_field("ClassifierScores")
     epochs_run: int
     # the step and the scores of the development part, epoch by epoch
     history: tuple[Mapping[str, object], ...]

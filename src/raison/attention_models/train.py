@@ -25,8 +25,8 @@ from raison.attention_models.vocabulary import words_tokenizer
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject
 from raison.core.records import Example
-from raison.models.catalog.quiet import quiet
-from raison.models.load import placed
+from raison.models.catalog.quiet_loading import quiet_transformers
+from raison.models.load import model_on_device
 from raison.training.data_names import fingerprint_of_data_file, name_of_labelled_data
 from raison.training.early_stopping import BestEpochKeeper
 from raison.training.feed import BatchFeed
@@ -114,7 +114,7 @@ def train_classifier(
         config = ClassifierConfig.from_settings(with_provisional_width(settings, training))
         width = config.width if "width" in settings else None
     normalizer_of(config.normalizer)  # a name or a parameter that is wrong is said at once
-    placed(torch.empty(0), device)  # and so is a device that is not there
+    model_on_device(torch.empty(0), device)  # and so is a device that is not there
     experiment = ClassifierExperiment(
         data=data if isinstance(data, (str, Path)) else list(data),
         config=config,
@@ -176,7 +176,7 @@ def train_one_classifier(
             "texts, or a smaller batch."
         )
     model = new_classifier(config, tokenizer, labels, vectors.vectors, seed)
-    placed(model, experiment.device)
+    model_on_device(model, experiment.device)
     model.words.requires_grad_(not training.freezes_embeddings)
     fitted = fit_classifier(model, lines, config, training, folder, seed)
 
@@ -239,8 +239,8 @@ def write_classifier(
 ) -> None:
     """Write weights, config and vocabulary, then the report; checkpoints are not needed any more."""
     with writing_trained_model(folder):
-        with quiet():
-            placed(model, "cpu").save_pretrained(folder)
+        with quiet_transformers():
+            model_on_device(model, "cpu").save_pretrained(folder)
             tokenizer.save_pretrained(folder)
         with write_training_file(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")

@@ -125,9 +125,9 @@ def heads_command(
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
-        from raison.methods.head_masks import check_rule, head_masks
+        from raison.methods.head_masks import check_head_choice, head_masks
 
-        check_rule(kinds, top, syntactic, positional)
+        check_head_choice(kinds, top, syntactic, positional)
         if heads is not None:
             artifact = open_heads(heads)
         elif data is not None:

@@ -68,7 +68,7 @@ def texts_to_count(path: Path) -> list[str]:
     texts = []
     for number, line in lines:
         try:
-            found = limits.from_json(line)
+            found = limits.read_json_text(line)
         except json.JSONDecodeError:
             raise InputError(
                 f"Line {number} of {str(path)!r} is not JSON: write one object in each line."

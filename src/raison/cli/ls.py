@@ -44,7 +44,7 @@ def name_with_description(what: str, name: str) -> dict[str, str]:
     if what == "models":
         from raison.models import catalog
 
-        entry = catalog.entries()[name]
+        entry = catalog.catalog_entries()[name]
         return {"name": name, "about": entry.description}
     from raison.api import LISTED
 

@@ -1,4 +1,4 @@
-"""Things that were fitted once and are used by methods: head statistics, document frequencies.
+"""Artifact: what was fitted once and is used by methods, such as head statistics and document frequencies.
 
 An artifact is a JSON file. A method names one by its path; results record the hash of its content, so that moving the
 file changes nothing and changing it changes everything.
@@ -6,12 +6,12 @@ file changes nothing and changing it changes everything.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.core.json_record import JsonObject, Record, plain
+from raison.core.json_record import JsonObject, Record, json_field
 from raison.core.outputs import replacing
 
 __all__ = ["Artifact"]
@@ -22,19 +22,16 @@ class Artifact(Record):
     """What was fitted, on which model, from what."""
 
     kind: str  # heads | idf
-    data: JsonObject
+    data: JsonObject = json_field(required=True)
     model: str = ""  # name of the model it belongs to; empty: any
-    about: JsonObject = field(
-        default_factory=dict, metadata={"apart": True}
-    )  # corpus, counts, versions
+    about: JsonObject = json_field(apart=True)  # corpus, counts, versions
 
     def validate(self) -> None:
         if not isinstance(self.kind, str) or not isinstance(self.model, str):
             raise InputError("The kind of an artifact and the name of its model are texts.")
-        for name in ("data", "about"):
-            if not isinstance(getattr(self, name), dict):
+        for name, value in (("data", self.data), ("about", self.about)):
+            if not isinstance(value, dict):
                 raise InputError(f"The {name} of an artifact must be an object with fields.")
-            object.__setattr__(self, name, plain(getattr(self, name)))
 
     def save(self, path: str | Path) -> None:
         with replacing(path) as half:
@@ -45,23 +42,23 @@ class Artifact(Record):
         """Read a file that must hold an artifact of this kind."""
         try:
             with Path(path).open("rb") as file:
-                text = limits.read_at_most(file, limits.FILE, repr(str(path))).decode("utf-8")
+                content = limits.read_at_most(file, limits.FILE, repr(str(path)))
+            text = content.decode("utf-8")
         except FileNotFoundError:
             raise InputError(
                 f"There is no file {str(path)!r}: make it with `raison {kind}`."
             ) from None
-        except (
-            OSError,
-            ValueError,
-        ) as error:  # UnicodeDecodeError, or a name that no file can have
+        except (OSError, ValueError) as error:
+            # a ValueError is bytes that are no UTF-8, or a name that no file can have
             raise InputError(
                 f"{str(path)!r} can't be read ({error}): make it anew with `raison {kind}`."
             ) from None
         try:
             found = cls.from_json(text)
         except (InputError, RecursionError) as error:
+            reason = str(error).partition(":")[0]
             raise InputError(
-                f"{str(path)!r} is no file of `raison {kind}` ({str(error).partition(':')[0]}): make it anew."
+                f"{str(path)!r} is no file of `raison {kind}` ({reason}): make it anew."
             ) from None
         if found.kind != kind:
             raise InputError(

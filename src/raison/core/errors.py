@@ -1,4 +1,4 @@
-"""Errors that a user can cause and mend.
+"""Errors that a user can cause and mend: InputError, ModelError, Unsupported; near-miss suggestions of names.
 
 Every message is one sentence that says what is wrong and what to do; the command line prints it and
 exits, so nobody has to read a traceback to learn that a word was misspelt.
@@ -22,7 +22,7 @@ __all__ = [
     "Unsupported",
     "first_line_of",
     "out_of_memory",
-    "suggest",
+    "suggest_name",
 ]
 
 
@@ -75,11 +75,12 @@ class MissingExtra(RaisonError):
         )
 
 
+# the last is oneDNN's
 MEMORY_ERRORS = (
     "can't allocate memory",
     "out of memory",
     "could not create a primitive",
-)  # the last is oneDNN's
+)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -90,10 +91,13 @@ def out_of_memory(error: BaseException) -> bool:
 
 def first_line_of(error: BaseException) -> str:
     """The first line of an error's message, or its name where it has none."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    lines = str(error).splitlines()
+    if not lines:
+        return type(error).__name__
+    return lines[0]
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest_name(name: str, known: Iterable[str]) -> str:
     """` Did you mean …?` for a near miss, else nothing."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" Did you mean {near[0]!r}?" if near else ""

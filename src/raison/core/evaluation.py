@@ -1,13 +1,12 @@
-"""The result of an evaluation: methods × numbers on the same texts, with intervals."""
+"""Evaluation, the record of methods × numbers on the same texts, with intervals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from raison.core.errors import InputError
 from raison.core.findings import PredictionSummary
-from raison.core.json_record import JsonObject, Record, plain, records
+from raison.core.json_record import JsonObject, Record, json_field, records_field
 
 __all__ = [
     "Cell",
@@ -21,7 +20,7 @@ __all__ = [
 
 Curves = dict[str, dict[str, list[float]]]  # key -> method -> values
 Costs = dict[str, dict[str, float]]  # method, or "metrics" -> what was spent -> how much
-UnitScores = dict[str, list[list[Any]]]  # method -> [[name of a unit, score], …]
+UnitScores = dict[str, list[list[str | float]]]  # method -> [[name of a unit, score], …]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class EvaluatedText(Record):
     id: str
     text: str
     pair: str | None = None
-    label: Any = None
+    label: object = None
     target: str = ""  # what was explained
     probability: float | None = None
     units: UnitScores = field(default_factory=dict)  # shown for the best and worst texts
@@ -77,29 +76,18 @@ class Evaluation(Record):
     model: str
     data: str
     methods: tuple[str, ...]  # specs
-    columns: tuple[Column, ...] = records("Column")
-    cells: tuple[Cell, ...] = records("Cell")  # method by method, column by column
-    texts: tuple[EvaluatedText, ...] = records("EvaluatedText")
-    curves: Curves = field(default_factory=dict)  # means over the texts
-    settings: JsonObject = field(
-        default_factory=dict
-    )  # split, limit, removal, units, target, seed, level
-    notes: tuple[
-        str, ...
-    ] = ()  # what a reader must know: broken records, texts that were cut or left out
-    costs: Costs = field(default_factory=dict, metadata={"apart": True})
+    columns: tuple[Column, ...] = records_field("Column")
+    cells: tuple[Cell, ...] = records_field("Cell")  # method by method, column by column
+    texts: tuple[EvaluatedText, ...] = records_field("EvaluatedText")
+    curves: Curves = json_field()  # means over the texts
+    settings: JsonObject = json_field()  # split, limit, removal, units, target, seed, level
+    # what a reader must know: broken records, texts that were cut or left out
+    notes: tuple[str, ...] = ()
+    costs: Costs = json_field(apart=True)
 
     def validate(self) -> None:
-        cells = len(self.methods) * len(self.columns)
-        if len(self.cells) != cells:
+        if len(self.cells) != len(self.methods) * len(self.columns):
             raise InputError("An evaluation needs a cell for each method and column.")
-        json_fields = {
-            "curves": plain(self.curves),
-            "settings": plain(self.settings),
-            "costs": plain(self.costs),
-        }
-        for name, value in json_fields.items():
-            object.__setattr__(self, name, value)
 
     def has_key(self, key: str) -> bool:
         """Whether there is a curve or a column of this name."""
@@ -127,9 +115,8 @@ class MethodAxis:
 
     label: str  # what the positions are
     positions: dict[str, float]  # of methods; those without one are drawn as levels
-    even: bool = (
-        False  # each as far from the next, whatever its position, which is written below it
-    )
+    # each as far from the next, whatever its position, which is written below it
+    even: bool = False
     slanted: bool = False  # positions are written aslant
 
 
@@ -144,4 +131,6 @@ def target_probability(prediction: PredictionSummary | None) -> float | None:
         return None
     if prediction.target_probability is not None:
         return prediction.target_probability
-    return prediction.probability if prediction.is_target else None
+    if prediction.is_target:
+        return prediction.probability
+    return None

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all.
+"""Atomic writing (write_whole): a file is written whole or not at all, and half-written ones are known by their names.
 
 Everything that raison writes to the disk goes to a file of another name first, which takes the place of the real one
 when it is complete. A killed process leaves that other file behind; `is_half_written` knows it by its name.
@@ -26,8 +26,11 @@ def write_whole(path: Path, *, durable: bool = False, suffix: str | None = None)
     The name ends as that of `path` (or in `suffix`), since writers of pictures and tables go by it. With `durable` the
     file is on the disk when this returns, and not only in memory that a power cut empties.
     """
-    ending = path.suffix if suffix is None else suffix
-    half = path.with_name(f".{os.getpid()}-{threading.get_ident()}.half{ending}")
+    ending = suffix
+    if ending is None:
+        ending = path.suffix
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    half = path.with_name(f".{writer}.half{ending}")
     try:
         yield half
         if path.exists():

@@ -1,11 +1,11 @@
-"""What a result says besides its scores: the prediction, the certificate, the path of a search, the passages."""
+"""Records of what a result says besides its scores: prediction, certificate, steps of a search, grounding."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.core.json_record import Record, records
+from raison.core.json_record import Record, records_field
 
 __all__ = [
     "STATUSES",
@@ -25,18 +25,18 @@ class PredictionSummary(Record):
 
     text: str  # the predicted outcome
     is_target: bool  # the target is this outcome
-    probability: float | None = (
-        None  # of the predicted outcome; None where the model gives a plain value
-    )
-    value: float | None = (
-        None  # what a regression or a function gives; None where there is a probability
-    )
+    # of the predicted outcome; None where the model gives a plain value
+    probability: float | None = None
+    # what a regression or a function gives; None where there is a probability
+    value: float | None = None
     target_probability: float | None = None
     top: tuple[tuple[str, float], ...] = ()  # the best outcomes with their probabilities or values
 
     def validate(self) -> None:
-        top = tuple((str(name), float(value)) for name, value in self.top)
-        object.__setattr__(self, "top", top)
+        top = []
+        for outcome, value in self.top:
+            top.append((str(outcome), float(value)))
+        object.__setattr__(self, "top", tuple(top))
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +51,8 @@ class Certificate(Record):
     lower_bound: int = 0  # no sufficient set has fewer units
     kept_tokens: int | None = None  # of the context, what cannot be removed included
     context_tokens: int | None = None
-    is_prediction: bool | None = (
-        None  # the target is what the model predicts from the whole context
-    )
+    # the target is what the model predicts from the whole context
+    is_prediction: bool | None = None
     status: str = "complete"  # complete | budget | interrupted | impossible
     value: float | None = None  # of the target, given the rationale alone
     full_value: float | None = None  # given the whole context
@@ -65,9 +64,8 @@ class Certificate(Record):
 
     def validate(self) -> None:
         if self.status not in STATUSES:
-            raise InputError(
-                f"The status of a certificate is one of {', '.join(STATUSES)}, not {self.status!r}."
-            )
+            known = ", ".join(STATUSES)
+            raise InputError(f"The status of a certificate is one of {known}, not {self.status!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +84,10 @@ class SearchStep(Record):
     level: str = ""  # passage | sentence | … at which a hierarchical search was
 
     def validate(self) -> None:
-        candidates = tuple((int(unit), float(value)) for unit, value in self.candidates)
-        object.__setattr__(self, "candidates", candidates)
+        candidates = []
+        for unit, value in self.candidates:
+            candidates.append((int(unit), float(value)))
+        object.__setattr__(self, "candidates", tuple(candidates))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,6 @@ class Grounding(Record):
     answer: str
     needs_context: bool
     statement: str  # the finding in a sentence
-    passages: tuple[PassageFinding, ...] = records("PassageFinding", default=())
-    necessary_units: tuple[int, ...] = field(
-        default=()
-    )  # without each of them alone the answer changes
+    passages: tuple[PassageFinding, ...] = records_field("PassageFinding", default=())
+    # without each of them alone the answer changes
+    necessary_units: tuple[int, ...] = ()

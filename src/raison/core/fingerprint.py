@@ -1,4 +1,4 @@
-"""Fingerprints of files: a name may stand for another content tomorrow.
+"""Fingerprints of files (SHA-256): a name may stand for another content tomorrow.
 
 The fingerprint of a model's weights is in models/weight_fingerprint.py, since it needs torch.
 """

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, TypeVar
 
-from raison.core.errors import InputError, suggest
+from raison.core.errors import InputError, suggest_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["SETTING", "Setting", "filled", "setting"]
+__all__ = ["SETTING", "Setting", "dataclass_from_settings", "setting"]
 
 SETTING = "setting"  # under which a field's metadata holds what the command line says of it
 
@@ -40,17 +40,18 @@ def setting(
     return field(default=default, metadata={SETTING: told})
 
 
-def filled(record: type[S], given: Mapping[str, object], where: str) -> S:
+def dataclass_from_settings(record: type[S], given: Mapping[str, object], where: str) -> S:
     """The record; a name that it does not have, or one that it needs and is not given, is refused in a sentence."""
     settings = fields(record)
     known = [item.name for item in settings]
     for name in given:
         if name not in known:
-            raise InputError(
-                f"{where} has no setting {name!r}.{suggest(name, known)} It takes {', '.join(known)}."
-            )
+            hint = suggest_name(name, known)
+            takes = ", ".join(known)
+            raise InputError(f"{where} has no setting {name!r}.{hint} It takes {takes}.")
     for item in settings:
-        if item.name not in given and item.default is MISSING and item.default_factory is MISSING:
+        has_default = item.default is not MISSING or item.default_factory is not MISSING
+        if item.name not in given and not has_default:
             raise InputError(f'{where} names no {item.name}: add {item.name} = "…".')
     try:
         return record(**given)

@@ -1,4 +1,7 @@
-"""What every record is: frozen, validated, lossless in JSON, equal by content."""
+"""Record, the base class of all results: frozen, validated, lossless in JSON, equal by content.
+
+`record_field`, `records_field` and `json_field` say what a field of a record holds.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,39 @@ from typing import Any, ClassVar, TypeVar
 
 from raison.core.errors import InputError
 
-__all__ = ["JsonObject", "Record", "plain", "record", "records"]
+__all__ = [
+    "JsonObject",
+    "Record",
+    "json_field",
+    "record_field",
+    "records_field",
+    "to_json_value",
+]
 
 JsonObject = dict[str, Any]  # an object of JSON, of any shape
 
 R = TypeVar("R", bound="Record")
 
 
-def record(kind: str, *, default: object = MISSING) -> Any:
+def record_field(kind: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds one record of the class named `kind`, or None where that is allowed."""
     return field(default=default, metadata={"record": kind})
 
 
-def records(kind: str, *, default: object = MISSING) -> Any:
+def records_field(kind: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds a tuple of records of the class named `kind`."""
     return field(default=default, metadata={"records": kind})
+
+
+def json_field(*, apart: bool = False, required: bool = False) -> Any:
+    """A dataclass field that holds an object of JSON, by default an empty one; what the caller passes is copied.
+
+    With `apart` it is no part of the record's identity.
+    """
+    metadata = {"json": True, "apart": apart}
+    if required:
+        return field(metadata=metadata)
+    return field(default_factory=dict, metadata=metadata)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,50 +59,53 @@ class Record:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            value = getattr(self, item.name)
-            convert = item.metadata.get("convert")
-            if convert is not None and value is not None:
-                value = convert(value)
-            elif isinstance(value, list):
-                value = tuple(value)
+            value = stored_value(item, getattr(self, item.name))
             object.__setattr__(self, item.name, value)
         self.validate()
 
     def validate(self) -> None:
         """Raise `InputError` when the fields contradict each other."""
 
+    @classmethod
+    def check_format(cls, data: Mapping[str, object]) -> None:
+        """Raise `InputError` when JSON of this class was written in a format that is not read any more."""
+
     def to_dict(self) -> JsonObject:
         """The record as JSON has it."""
-        return {item.name: plain(getattr(self, item.name)) for item in fields(self)}
+        return {item.name: to_json_value(getattr(self, item.name)) for item in fields(self)}
 
     @classmethod
-    def from_dict(cls: type[R], data: Mapping[str, Any]) -> R:
+    def from_dict(cls: type[R], data: Mapping[str, object]) -> R:
         """The record that `to_dict` wrote; `InputError` where it is none of this kind."""
-        known = {item.name: item for item in fields(cls)}
+        kind = cls.__name__
         if not isinstance(data, Mapping):
-            raise InputError(
-                f"This {cls.__name__} record is not an object with fields but {type(data).__name__}."
-            )
-        if data and not set(data) & set(known):
-            raise InputError(
-                f"This is no {cls.__name__} record: it has {', '.join(sorted(map(str, data))[:5])}."
-            )
+            shape = type(data).__name__
+            raise InputError(f"This {kind} record is not an object with fields but {shape}.")
+        cls.check_format(data)
+        known = {item.name: item for item in fields(cls)}
         unknown = set(data) - set(known)
+        if unknown and len(unknown) == len(data):
+            some_names = ", ".join(sorted(map(str, data))[:5])
+            raise InputError(f"This is no {kind} record: it has {some_names}.")
         if unknown:
+            names = ", ".join(sorted(unknown))
             raise InputError(
-                f"This {cls.__name__} record has unknown fields ({', '.join(sorted(unknown))}): "
+                f"This {kind} record has unknown fields ({names}): "
                 "it was written by a newer raison; update raison to read it."
             )
         try:
-            return cls(**{name: value_of_field(known[name], value) for name, value in data.items()})
+            values = {name: value_from_json(known[name], value) for name, value in data.items()}
+            return cls(**values)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise InputError(f"This is not a complete {cls.__name__} record: {error}.") from None
+            raise InputError(f"This is not a complete {kind} record: {error}.") from None
 
     def to_json(self) -> str:
         """The record as one line of JSON."""
-        return self.written(self.to_dict(), allow_nan=False)
+        return self.json_text(self.to_dict(), allow_nan=False)
 
-    def written(self, data: JsonObject, *, sort_keys: bool = False, allow_nan: bool = True) -> str:
+    def json_text(
+        self, data: JsonObject, *, sort_keys: bool = False, allow_nan: bool = True
+    ) -> str:
         """The fields as JSON; `InputError` where a value is not of JSON's kinds."""
         try:
             return json.dumps(data, ensure_ascii=False, sort_keys=sort_keys, allow_nan=allow_nan)
@@ -93,44 +117,50 @@ class Record:
     @classmethod
     def from_json(cls: type[R], text: str) -> R:
         """The record that `to_json` wrote."""
+        advice = f"write it with {cls.__name__}.to_json()"
         try:
             data = json.loads(text)
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # a number may be too long, or it is nested too deep
-            raise InputError(
-                f"This is not JSON ({error}): write it with {cls.__name__}.to_json()."
-            ) from None
+        except (ValueError, RecursionError) as error:  # also a long number, or deep nesting
+            raise InputError(f"This is not JSON ({error}): {advice}.") from None
         if not isinstance(data, dict):
-            raise InputError(
-                f"This JSON holds no {cls.__name__} record: write it with {cls.__name__}.to_json()."
-            )
+            raise InputError(f"This JSON holds no {cls.__name__} record: {advice}.")
         return cls.from_dict(data)
 
     def identity(self) -> JsonObject:
         """The fields that make two records the same: all but those set apart, such as what a result cost."""
-        apart = [item.name for item in fields(self) if item.metadata.get("apart")]
-        return {name: value for name, value in self.to_dict().items() if name not in apart}
+        same = self.to_dict()
+        for item in fields(self):
+            if item.metadata.get("apart"):
+                same.pop(item.name, None)
+        return same
 
     def content(self) -> str:
         """A hash of the content: the identity that seeds and stores use."""
-        text = self.written(self.identity(), sort_keys=True)
+        text = self.json_text(self.identity(), sort_keys=True)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def __eq__(self, other: object) -> bool:
         # not by the fields: Python takes 1, 1.0 and True for the same, and their hashes would differ
-        return (
-            isinstance(other, Record)
-            and type(self) is type(other)
-            and self.content() == other.content()
-        )
+        if not isinstance(other, Record) or type(self) is not type(other):
+            return False
+        return self.content() == other.content()
 
     def __hash__(self) -> int:
         return hash(self.content())
 
 
-def value_of_field(item: Field[Any], value: Any) -> Any:
+def stored_value(item: Field[object], value: object) -> object:
+    """The value of a field as a record keeps it: converted as the field wants it, lists as tuples."""
+    if "json" in item.metadata:
+        return to_json_value(value)
+    if "convert" in item.metadata and value is not None:
+        return item.metadata["convert"](value)
+    if isinstance(value, list):
+        return tuple(value)
+    return value
+
+
+def value_from_json(item: Field[object], value: Any) -> object:
     """The value of a field from its JSON: objects become records where the field holds some."""
     if value is None:
         return None
@@ -138,19 +168,20 @@ def value_of_field(item: Field[Any], value: Any) -> Any:
         kind = Record.kinds[item.metadata["records"]]
         return tuple(kind.from_dict(each) for each in value)
     if "record" in item.metadata:
-        return Record.kinds[item.metadata["record"]].from_dict(value)
+        kind = Record.kinds[item.metadata["record"]]
+        return kind.from_dict(value)
     return value
 
 
-def plain(value: Any) -> Any:
-    """The JSON form of a field: arrays and tuples become lists, records become objects."""
+def to_json_value(value: Any) -> object:
+    """A value as JSON has it: arrays and tuples become lists, records become objects."""
     if isinstance(value, Record):
         return value.to_dict()
     # NumPy is not imported for this: settings are records too, and the command line has to start fast
     if type(value).__module__.partition(".")[0] == "numpy":
         return value.tolist()
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     return value

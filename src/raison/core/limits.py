@@ -1,4 +1,4 @@
-"""How much of a file is read at once.
+"""Limits on how much of a file, a text or JSON is read at once.
 
 Corpora are read row by row and may be of any size. What has to lie in memory whole (a line, a text, a JSON file, a file
 in an archive) has a limit, so that a wrong or a hostile file is one sentence and not a machine that swaps. A limit
@@ -8,7 +8,7 @@ counts bytes as they come out of a packed file: what the file says about its own
 from __future__ import annotations
 
 import json
-from typing import IO, Any
+from typing import Any, Protocol
 
 from raison.core.errors import InputError, TooLong
 
@@ -18,16 +18,15 @@ __all__ = [
     "LINE",
     "SPEC",
     "TEXT",
-    "check_text",
+    "check_text_size",
     "format_megabytes",
-    "from_json",
     "read_at_most",
+    "read_json_text",
 ]
 
 SPEC = 2**20  # a TOML file that says what to do
-CUT = (
-    2**22
-)  # one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
+# one text, or a pair, that is cut into tokens: each takes some 300 bytes while that is done
+CUT = 2**22
 TEXT = 2**24  # one text, from a file or from standard input
 LINE = 2**26  # one record of a file with a record in each line
 FILE = 2**29  # a JSON file, or one file in an archive
@@ -38,7 +37,7 @@ def format_megabytes(most: int) -> str:
     return f"{most >> 20} MB"
 
 
-def from_json(text: str | bytes) -> Any:
+def read_json_text(text: str | bytes) -> Any:
     """The value of a JSON text that somebody brought.
 
     What Python's parser has other exceptions for (values nested too deep, numbers too long, bytes that are no UTF-8) is
@@ -54,17 +53,25 @@ def from_json(text: str | bytes) -> Any:
         raise json.JSONDecodeError(str(error), "", 0) from None
 
 
-def read_at_most(stream: IO[bytes] | Any, most: int, name: str) -> bytes:
+class ByteStream(Protocol):
+    """What bytes are read from: a file, a member of an archive, a response."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes."""
+
+
+def read_at_most(stream: ByteStream, most: int, name: str) -> bytes:
     """All that is in a stream, unless it is too much."""
-    content: bytes = stream.read(most + 1)
+    content = stream.read(most + 1)
     if len(content) > most:
+        limit = format_megabytes(most)
         raise InputError(
-            f"{name} is larger than {format_megabytes(most)}, the most that is read at once: give a part of it."
+            f"{name} is larger than {limit}, the most that is read at once: give a part of it."
         )
     return content
 
 
-def check_text(size: int) -> None:
+def check_text_size(size: int) -> None:
     """Refuse a text of so many bytes before it is cut into tokens, which take a hundred times its size."""
     if size > CUT:
         limit = format_megabytes(CUT)

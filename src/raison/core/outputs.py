@@ -1,4 +1,4 @@
-"""Files and folders that a command writes: checked before the work begins, and put in place whole at its end.
+"""Checks of files and folders that a command writes, before its work begins; at the end they are put in place whole.
 
 A result goes to a regular file. It never takes the place of something that the command reads or that belongs to a run,
 and of another file only where that was asked for (`--force`).
@@ -39,22 +39,23 @@ def check_outputs(
         if each is None:
             continue
         path = Path(each)
-        check_file(path, read, force=force, folders=folders)
-        if path.resolve() in seen:
+        check_output_file(path, read, force=force, folders=folders)
+        real = path.resolve()
+        if real in seen:
             raise InputError(
                 f"{str(path)!r} is named for two results: give each a file of its own."
             )
-        seen.add(path.resolve())
+        seen.add(real)
 
 
-def check_file(path: Path, read: list[Path], *, force: bool, folders: bool) -> None:
-    """Refuse one file."""
+def check_output_file(path: Path, read: list[Path], *, force: bool, folders: bool) -> None:
+    """Refuse one file to write to."""
     name = repr(str(path))
     if path.is_dir():
         raise InputError(f"{name} is a folder: name a file in it.")
     if path.exists() and not path.is_file():
         raise InputError(f"{name} is a device or a pipe: name a regular file.")
-    real = resolved(path)
+    real = resolved_path(path)
     if folders and not is_writable(real, nearest_folder(real)):
         raise InputError(f"{name} could not be written: choose a folder that is yours.")
     if not folders and not is_writable(real, real.parent):
@@ -83,7 +84,7 @@ def is_writable(path: Path, folder: Path) -> bool:
     return not path.exists() or os.access(path, os.W_OK)
 
 
-def resolved(path: Path) -> Path:
+def resolved_path(path: Path) -> Path:
     """Where a file really lies, behind all links."""
     try:
         return path.resolve()
@@ -99,34 +100,42 @@ def is_part_of(real: Path, given: Path) -> bool:
         return given.exists() and os.path.samefile(real, given)
     if given.resolve() in real.parents:
         return True
-    mine = os.stat(real)
+    real_stat = os.stat(real)
     for folder, _, names in os.walk(given):
         for name in names:
+            path = os.path.join(folder, name)
             try:
-                other = os.stat(os.path.join(folder, name))
+                stat = os.stat(path)
             except OSError:  # a link that leads nowhere, or a file that has just gone
                 continue
-            if os.path.samestat(mine, other):
+            if os.path.samestat(real_stat, stat):
                 return True
     return False
 
 
 def run_around(path: Path) -> Path | None:
     """The folder of the run that a path lies in, unless it is in the run's folder of exports."""
-    real = resolved(path)
+    real = resolved_path(path)
     for folder in real.parents:
-        if is_run(folder) and real.relative_to(folder).parts[0] != EXPORTS:
+        top_name = real.relative_to(folder).parts[0]
+        if top_name != EXPORTS and is_run(folder):
             return folder
     return None
 
 
 def is_run(folder: Path) -> bool:
     """Whether a folder holds a run; one that was stopped early has a spec and little more."""
-    if (folder / "plan" / "header.json").is_file():
+    header = folder / "plan" / "header.json"
+    if header.is_file():
         return True
-    if not (folder / "spec.json").is_file():
+    spec = folder / "spec.json"
+    if not spec.is_file():
         return False
-    return any((folder / name).exists() for name in ("plan", "shards", "environment.json", "lock"))
+    for name in ("plan", "shards", "environment.json", "lock"):
+        path = folder / name
+        if path.exists():
+            return True
+    return False
 
 
 def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
@@ -157,20 +166,21 @@ def refuse_foreign(
     folder: str, names: Iterable[str], ours: Callable[[str], bool], what: str
 ) -> None:
     """Refuse a folder with a file that is not ours; what one of us has left half written is."""
-    foreign = sorted(name for name in names if not ours(name) and not is_half_written(name))
-    if foreign:
-        raise InputError(
-            f"{folder!r} holds something else than {what} ({foreign[0]}): name a new or an empty folder."
-        )
+    for name in sorted(names):
+        if not ours(name) and not is_half_written(name):
+            raise InputError(
+                f"{folder!r} holds something else than {what} ({name}): name a new or an empty folder."
+            )
 
 
 @contextmanager
 def replacing(path: Named) -> Iterator[Path]:
     """A name to write to; at the end that file takes the place of `path` whole, or nothing is changed."""
+    named = Path(path)
     try:
-        with write_whole(resolved(Path(path)), suffix=Path(path).suffix) as half:
+        with write_whole(resolved_path(named), suffix=named.suffix) as half:
             yield half
     except OSError as error:
-        raise OSError(
-            error.errno, error.strerror or str(error), str(path)
-        ) from None  # the user knows it by this name
+        reason = error.strerror or str(error)
+        # the user knows it by this name
+        raise OSError(error.errno, reason, str(path)) from None

@@ -1,4 +1,4 @@
-"""Who wants to know how far a long call is, and who may end it: one per context, never a global.
+"""Progress reports of long calls, and who may stop them: one listener per context, never a global.
 
 Models and methods say `report(done, total)`; the command line and the server listen. Without a
 listener a report costs one dictionary lookup. The context variables keep two threads apart.

@@ -1,25 +1,30 @@
-"""The records that everything shares: plain, frozen, validated; NumPy and JSON, nothing else.
+"""Encoding, Units, Target and Explanation: the records that everything shares, beside Example.
 
-    Example --encode--> Encoding --aim--> Target;  Units group the Encoding;  Explanation is the result.
+    Example --encode--> Encoding --resolve_targets--> Target;  Units group the Encoding;  Explanation is the result.
 
-No torch and no rendering here: the terminal, the page, the store and the metrics read the same record.
+They are plain, frozen and validated; NumPy and JSON, nothing else. No torch and no rendering here: the terminal, the
+page, the store and the metrics read the same record.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import partial
-from itertools import pairwise
-from string import Formatter
 from typing import Any
 
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.example import Example, Slot, Span
 from raison.core.findings import Certificate, Grounding, PredictionSummary, SearchStep
-from raison.core.json_record import JsonObject, Record, plain, record, records
+from raison.core.json_record import (
+    JsonObject,
+    Record,
+    json_field,
+    record_field,
+    records_field,
+)
 from raison.core.spec import Spec
 
 __all__ = [
@@ -35,12 +40,12 @@ __all__ = [
 ]
 
 
-def array(dtype: str, *, default: object = MISSING) -> Any:
+def array_field(dtype: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
     return field(default=default, metadata={"convert": partial(read_only_array, dtype=dtype)})
 
 
-def read_only_array(values: Any, dtype: str) -> np.ndarray:
+def read_only_array(values: object, dtype: str) -> np.ndarray:
     """A copy of the values that nobody can write to."""
     copied = np.array(values, dtype=dtype)
     copied.setflags(write=False)
@@ -48,161 +53,60 @@ def read_only_array(values: Any, dtype: str) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Span(Record):
-    """A half-open range of characters in one segment of an example."""
-
-    start: int
-    end: int
-    segment: str = ""  # empty: the first segment
-
-    def validate(self) -> None:
-        if not 0 <= self.start < self.end:
-            raise InputError(f"A span must have 0 <= start < end, not {self.start}..{self.end}.")
-
-
-@dataclass(frozen=True, eq=False)
-class Slot(Record):
-    """A named part of a prompt template that may be removed as one unit; the template around it may not."""
-
-    name: str
-    start: int
-    end: int
-
-    def validate(self) -> None:
-        if not 0 <= self.start < self.end:
-            raise InputError(f"The slot {self.name!r} is empty: give it some text or leave it out.")
-
-
-@dataclass(frozen=True, eq=False)
-class Example(Record):
-    """One input: a text (or a pair), what to explain, and what people said about it."""
-
-    text: str
-    pair: str | None = None  # second sentence, or the context of a question
-    id: str = ""
-    target: Any = None  # a label, an answer, a continuation; None: what the model predicts
-    label: Any = None  # the gold label
-    gold: tuple[Span, ...] = records("Span", default=())  # human rationale
-    slots: tuple[Slot, ...] = records("Slot", default=())  # named parts of a prompt
-    meta: JsonObject = field(default_factory=dict)
-
-    def validate(self) -> None:
-        for name, text in (("text", self.text), ("pair", self.pair)):
-            if text is None and name == "pair":
-                continue
-            if not isinstance(text, str):
-                raise InputError(
-                    f"The {name} of an example must be a string, not {type(text).__name__}."
-                )
-            if not text.strip():
-                raise InputError(f"The {name} is empty: give at least one word.")
-        for name, value in (("target", self.target), ("label", self.label)):
-            if isinstance(value, float) and not math.isfinite(value):
-                raise InputError(
-                    f"The {name} of an example is {value}, which is no number: give one, or none."
-                )
-        self.check_slots()
-        object.__setattr__(self, "meta", plain(self.meta))  # the caller's own dict may change
-
-    def check_slots(self) -> None:
-        """Refuse slots that overlap, are empty or lie outside of the text."""
-        ordered = sorted(self.slots, key=lambda slot: slot.start)
-        for left, right in pairwise(ordered):
-            if right.start < left.end:
-                raise InputError(
-                    f"The slots {left.name!r} and {right.name!r} overlap: give every slot its own part of the prompt."
-                )
-        if ordered and ordered[-1].end > len(self.text):
-            raise InputError(f"The slot {ordered[-1].name!r} ends behind the text.")
-        for slot in ordered:
-            if not self.text[slot.start : slot.end].strip():
-                raise InputError(
-                    f"The slot {slot.name!r} is empty: give it some text or leave it out."
-                )
-
-    @classmethod
-    def from_template(cls, template: str, /, **parts: str) -> Example:
-        """Fill `{name}` slots of a prompt; each slot is a unit, the template itself can't be removed."""
-        text = ""
-        slots = []
-        try:
-            pieces = list(Formatter().parse(template))
-        except ValueError as error:
-            raise InputError(
-                f"The template can't be read ({error}): write slots as {{name}}."
-            ) from None
-        for literal, name, form, conversion in pieces:
-            text += literal
-            if name is None:
-                continue
-            if form or conversion:
-                raise InputError(
-                    f"The template formats {{{name}}}: write slots as {{name}}, and braces as {{{{ }}}}."
-                )
-            if name not in parts:
-                raise InputError(f"The template names {{{name}}}, but no such part was given.")
-            part = parts[name]
-            if not isinstance(part, str):
-                raise InputError(f"The part {name!r} must be a string, not {type(part).__name__}.")
-            slots.append(Slot(name, len(text), len(text) + len(part)))
-            text += part
-
-        unused = set(parts) - {slot.name for slot in slots}
-        if unused:
-            raise InputError(f"The template has no slot for {', '.join(sorted(unused))}.")
-        return cls(text, slots=tuple(slots))
-
-
-@dataclass(frozen=True, eq=False)
 class Encoding(Record):
     """The tokens of one example on one axis t, whatever the number of texts behind it."""
 
-    ids: np.ndarray = array("int64")  # [t] vocabulary ids
-    tokens: tuple[
-        str, ...
-    ]  # [t] what a person reads: a piece of the text, or the name of a special token
-    segments: tuple[
-        str, ...
-    ]  # names of the texts: text | first, second | question, context | source, prefix
+    ids: np.ndarray = array_field("int64")  # [t] vocabulary ids
+    # [t] what a person reads: a piece of the text, or the name of a special token
+    tokens: tuple[str, ...]
+    # names of the texts: text | first, second | question, context | source, prefix
+    segments: tuple[str, ...]
     texts: tuple[str, ...]  # the texts themselves
-    segment: np.ndarray = array("int64")  # [t] index into segments
-    start: np.ndarray = array(
-        "int64"
-    )  # [t] first character in the segment's text; -1 for special tokens
-    end: np.ndarray = array("int64")  # [t] one past the last character
-    positions: np.ndarray = array(
-        "int64"
-    )  # [t] what the model calls the position, counted per stream from 0
-    fixed: np.ndarray = array("bool")  # [t] may never be removed: special tokens, a prompt template
-    types: np.ndarray | None = array(
-        "int64", default=None
-    )  # [t] token_type_ids, where the model has them
-    slots: tuple[Slot, ...] = records("Slot", default=())
+    segment: np.ndarray = array_field("int64")  # [t] index into segments
+    # [t] first character in the segment's text; -1 for special tokens
+    start: np.ndarray = array_field("int64")
+    end: np.ndarray = array_field("int64")  # [t] one past the last character
+    # [t] what the model calls the position, counted per stream from 0
+    positions: np.ndarray = array_field("int64")
+    # [t] may never be removed: special tokens, a prompt template
+    fixed: np.ndarray = array_field("bool")
+    # [t] token_type_ids, where the model has them
+    types: np.ndarray | None = array_field("int64", default=None)
+    slots: tuple[Slot, ...] = records_field("Slot", default=())
     truncated: int = 0  # tokens cut off because the text was too long
     id: str = ""  # of the example
 
     def validate(self) -> None:
         size = len(self.ids)
-        for name in ("tokens", "segment", "start", "end", "positions", "fixed", "types"):
-            value = getattr(self, name)
-            if value is not None and len(value) != size:
-                raise InputError(f"An encoding of {size} tokens has {len(value)} {name}.")
-        if len(self.segments) != len(self.texts):
+        columns = {
+            "tokens": self.tokens,
+            "segment": self.segment,
+            "start": self.start,
+            "end": self.end,
+            "positions": self.positions,
+            "fixed": self.fixed,
+            "types": self.types,
+        }
+        for name, column in columns.items():
+            if column is not None and len(column) != size:
+                raise InputError(f"An encoding of {size} tokens has {len(column)} {name}.")
+
+        count = len(self.segments)
+        if count != len(self.texts):
             raise InputError("An encoding needs one text for each segment.")
-        if size and not 0 <= self.segment.min() <= self.segment.max() < len(self.segments):
-            raise InputError(
-                f"An encoding of {len(self.segments)} segments has tokens of another segment."
-            )
+        if size and not 0 <= self.segment.min() <= self.segment.max() < count:
+            raise InputError(f"An encoding of {count} segments has tokens of another segment.")
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def text_of(self, t: int) -> str:
         """The characters behind token `t` (its name, for a special token)."""
-        if self.start[t] < 0:
+        start, end = self.start[t], self.end[t]
+        if start < 0:
             return self.tokens[t]
         text: str = self.texts[self.segment[t]]
-        return text[self.start[t] : self.end[t]]
+        return text[start:end]
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,22 +114,25 @@ class Units(Record):
     """What is removed, selected or shown as one: a partition of the tokens that may be removed."""
 
     level: str  # token | word | sentence | passage | slot
-    of: np.ndarray = array("int64")  # [t] unit of each token, -1 where the token may not be removed
+    # [t] unit of each token, -1 where the token may not be removed
+    of: np.ndarray = array_field("int64")
     names: tuple[str, ...]  # [u] what a person reads
-    spans: tuple[
-        tuple[int, int, int], ...
-    ]  # [u] (segment, start, end) in characters; start -1 for special tokens
+    # [u] (segment, start, end) in characters; start -1 for special tokens
+    spans: tuple[tuple[int, int, int], ...]
 
     def validate(self) -> None:
-        object.__setattr__(self, "spans", tuple(tuple(int(x) for x in s) for s in self.spans))
-        if len(self.names) != len(self.spans):
+        spans = tuple(tuple(map(int, span)) for span in self.spans)
+        object.__setattr__(self, "spans", spans)
+        count = len(self.names)
+        if count != len(spans):
             raise InputError("Units need one name and one span each.")
-        if any(len(span) != 3 for span in self.spans):
+        if any(len(span) != 3 for span in spans):
             raise InputError("The span of a unit has three numbers: segment, start and end.")
         if (self.of < -1).any():  # would count from the last unit
             raise InputError("The unit of a token is a number from 0 on, or -1 for none.")
+
         present = np.unique(self.of[self.of >= 0])
-        if len(present) != len(self.names) or (len(present) and present[-1] != len(self.names) - 1):
+        if not np.array_equal(present, np.arange(count)):
             raise InputError(
                 "Every unit must have at least one token, and every unit number a name."
             )
@@ -235,7 +142,8 @@ class Units(Record):
 
     def keep(self, chosen: np.ndarray) -> np.ndarray:
         """Token keep-masks [.., t] of unit keep-masks [.., u]; what is no unit is kept."""
-        padded = np.concatenate([chosen, np.ones((*chosen.shape[:-1], 1), bool)], axis=-1)
+        always_kept = np.ones((*chosen.shape[:-1], 1), bool)  # where `of` is -1
+        padded = np.concatenate([chosen, always_kept], axis=-1)
         return padded[..., self.of]
 
 
@@ -250,9 +158,8 @@ class Target(Record):
 
     kind: str  # label | tag | span | token | text
     ids: tuple[int, ...]  # the outcome: a class, a tag for each row, the token ids
-    positions: tuple[
-        int, ...
-    ] = ()  # on the axis of the encoding; a token target is read one row earlier
+    # on the axis of the encoding; a token target is read one row earlier
+    positions: tuple[int, ...] = ()
     text: str = ""  # what a person calls it
     output: str = "logit"  # what `value` is: logit | log_prob | prob
     contrast: tuple[int, ...] | None = None  # why this rather than that
@@ -260,39 +167,46 @@ class Target(Record):
 
     def validate(self) -> None:
         if self.kind not in KINDS:
-            raise InputError(
-                f"The kind of a target is one of {', '.join(KINDS)}, not {self.kind!r}."
-            )
+            kinds = ", ".join(KINDS)
+            raise InputError(f"The kind of a target is one of {kinds}, not {self.kind!r}.")
         if self.output not in OUTPUTS:
+            outputs = ", ".join(OUTPUTS)
+            raise InputError(f"The output of a target is one of {outputs}, not {self.output!r}.")
+
+        count = len(self.ids)
+        if self.output == "prob" and count > 1:
             raise InputError(
-                f"The output of a target is one of {', '.join(OUTPUTS)}, not {self.output!r}."
-            )
-        if self.output == "prob" and len(self.ids) > 1:
-            raise InputError(
-                f"{self.text!r} has {len(self.ids)} parts, whose probabilities can't be added: use log_prob, not prob."
+                f"{self.text!r} has {count} parts, whose probabilities can't be added: use log_prob, not prob."
             )
         if self.contrast is not None:
-            object.__setattr__(self, "contrast", tuple(int(i) for i in self.contrast))
-            if len(self.contrast) != len(self.ids):
-                raise InputError(
-                    f"{self.text!r} and {self.contrast_text!r} differ in length ({len(self.ids)} and "
-                    f"{len(self.contrast)} tokens): a contrast needs two outcomes of the same length."
-                )
-            if self.contrast[:-1] != tuple(self.ids[:-1]):
-                raise InputError(
-                    f"{self.text!r} and {self.contrast_text!r} part before their last token, so they are not read from "
-                    "the same words: explain each by itself, or contrast single tokens."
-                )
-        object.__setattr__(self, "ids", tuple(int(i) for i in self.ids))
-        object.__setattr__(self, "positions", tuple(int(p) for p in self.positions))
-        if self.generated and not 0 < len(self.ids) == len(self.positions):
+            contrast = tuple(map(int, self.contrast))
+            object.__setattr__(self, "contrast", contrast)
+            self.check_contrast(contrast)
+        object.__setattr__(self, "ids", tuple(map(int, self.ids)))
+        object.__setattr__(self, "positions", tuple(map(int, self.positions)))
+        if self.generated and not 0 < count == len(self.positions):
             raise InputError(
                 "A written target needs at least one token, and one position for each, "
-                f"not {len(self.ids)} tokens and {len(self.positions)} positions."
+                f"not {count} tokens and {len(self.positions)} positions."
             )
         if min(self.rows, default=0) < 0:
             raise InputError(
                 "A target can't be read before the first token: what is written follows something."
+            )
+
+    def check_contrast(self, contrast: tuple[int, ...]) -> None:
+        """Refuse a contrast that is not read from the same words as the target."""
+        names = f"{self.text!r} and {self.contrast_text!r}"
+        if len(contrast) != len(self.ids):
+            lengths = f"{len(self.ids)} and {len(contrast)} tokens"
+            raise InputError(
+                f"{names} differ in length ({lengths}): "
+                "a contrast needs two outcomes of the same length."
+            )
+        if contrast[:-1] != tuple(self.ids[:-1]):
+            raise InputError(
+                f"{names} part before their last token, so they are not read from the same words: "
+                "explain each by itself, or contrast single tokens."
             )
 
     @property
@@ -303,8 +217,10 @@ class Target(Record):
     @property
     def rows(self) -> np.ndarray:
         """Rows of the axis at which the model gives its answer (none for a label)."""
-        rows = np.array(self.positions, dtype=np.int64)
-        return rows - 1 if self.generated else rows
+        positions = np.array(self.positions, dtype=np.int64)
+        if self.generated:
+            return positions - 1
+        return positions
 
     def scope(self, size: int) -> np.ndarray:
         """[t] the positions that the target may see."""
@@ -324,79 +240,73 @@ class Target(Record):
         given[self.rows] = True
         inputs = self.inputs(len(encoding))
         own_tokens = inputs & ~self.scope(len(encoding))
-        return np.asarray((given & inputs) | own_tokens)
+        return np.asarray(given & inputs | own_tokens)
 
     def visible(self, keep: np.ndarray, encoding: Encoding) -> np.ndarray:
         """[.. t] what the model is shown of a text of which `keep` [.. t] stays: that, and what can't be removed."""
-        return np.asarray((keep | self.given(encoding)) & self.inputs(len(encoding)))
+        inputs = self.inputs(len(encoding))
+        return np.asarray((keep | self.given(encoding)) & inputs)
 
     def free(self, encoding: Encoding) -> np.ndarray:
         """[t] what may be removed."""
-        return np.asarray(self.scope(len(encoding)) & ~self.given(encoding))
+        scope = self.scope(len(encoding))
+        return np.asarray(scope & ~self.given(encoding))
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation(Record):
     """The one result: why this target, in these units, by this method, with this meaning of absence."""
 
-    encoding: Encoding = record("Encoding")
-    units: Units = record("Units")
-    target: Target = record("Target")
-    scores: np.ndarray = array("float64")  # [u]
+    encoding: Encoding = record_field("Encoding")
+    units: Units = record_field("Units")
+    target: Target = record_field("Target")
+    scores: np.ndarray = array_field("float64")  # [u]
     method: str  # the spec, e.g. integrated_gradients(steps=64)
     model: str  # its name
     removal: str | None = None  # what absence means; None where nothing was removed
-    selected: np.ndarray | None = array("bool", default=None)  # [u] the rationale
-    order: np.ndarray | None = array("int64", default=None)  # units in the order they were chosen
-    prediction: PredictionSummary | None = record("PredictionSummary", default=None)
-    certificate: Certificate | None = record("Certificate", default=None)  # of a rationale
-    steps: tuple[SearchStep, ...] = records(
-        "SearchStep", default=()
-    )  # how a search found its rationale
-    grounding: Grounding | None = record(
-        "Grounding", default=None
-    )  # what an answer over passages rests on
+    selected: np.ndarray | None = array_field("bool", default=None)  # [u] the rationale
+    # units in the order they were chosen
+    order: np.ndarray | None = array_field("int64", default=None)
+    prediction: PredictionSummary | None = record_field("PredictionSummary", default=None)
+    certificate: Certificate | None = record_field("Certificate", default=None)  # of a rationale
+    # how a search found its rationale
+    steps: tuple[SearchStep, ...] = records_field("SearchStep", default=())
+    # what an answer over passages rests on
+    grounding: Grounding | None = record_field("Grounding", default=None)
     notes: tuple[str, ...] = ()  # sentences that a reader needs before believing the picture
-    parts: JsonObject = field(default_factory=dict)  # named arrays: per token, per layer, ...
-    artifacts: dict[str, str] = field(default_factory=dict)  # name -> content hash
-    diagnostics: JsonObject = field(default_factory=dict)  # numbers of the method's own
-    cost: JsonObject = field(
-        default_factory=dict, metadata={"apart": True}
-    )  # seconds, forwards, tokens
+    parts: JsonObject = json_field()  # named arrays: per token, per layer, ...
+    artifacts: dict[str, str] = json_field()  # name -> content hash
+    diagnostics: JsonObject = json_field()  # numbers of the method's own
+    cost: JsonObject = json_field(apart=True)  # seconds, forwards, tokens
     format: int = field(default=FORMAT, metadata={"apart": True})  # of this record in JSON
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Explanation:
-        if isinstance(data, Mapping) and "encoding" in data and data.get("format") != FORMAT:
+    def check_format(cls, data: Mapping[str, object]) -> None:
+        written = data.get("format", 1)
+        if "encoding" in data and written != FORMAT:
             raise InputError(
-                f"This explanation has format {data.get('format', 1)}, and this raison reads format {FORMAT}: make it "
+                f"This explanation has format {written}, and this raison reads format {FORMAT}: make it "
                 "again with this version, or read it with the version that wrote it."
             )
-        return super().from_dict(data)
 
     def validate(self) -> None:
-        if len(self.scores) != len(self.units):
-            raise InputError(
-                f"{len(self.scores)} scores of {self.method} do not fit {len(self.units)} units."
-            )
+        count = len(self.units)
+        if len(self.scores) != count:
+            given = len(self.scores)
+            raise InputError(f"{given} scores of {self.method} do not fit {count} units.")
         if len(self.units.of) != len(self.encoding):
-            raise InputError(
-                f"Units of {len(self.units.of)} tokens do not fit {len(self.encoding)} tokens."
-            )
+            grouped = len(self.units.of)
+            raise InputError(f"Units of {grouped} tokens do not fit {len(self.encoding)} tokens.")
         if not np.isfinite(self.scores).all():
             raise InputError("An explanation can't hold NaN or infinite scores.")
-        if self.selected is not None and len(self.selected) != len(self.units):
-            raise InputError(
-                f"A selection of {len(self.selected)} does not fit {len(self.units)} units."
-            )
-        if self.order is not None and len(
-            np.intersect1d(self.order, np.arange(len(self.units)))
-        ) != len(self.order):
-            raise InputError(
-                f"An order names each of the {len(self.units)} units at most once, and nothing else."
-            )
-        for name in ("parts", "artifacts", "diagnostics", "cost"):
-            object.__setattr__(self, name, plain(getattr(self, name)))
+        if self.selected is not None and len(self.selected) != count:
+            raise InputError(f"A selection of {len(self.selected)} does not fit {count} units.")
+        if self.order is not None:
+            named_once = np.intersect1d(self.order, np.arange(count))
+            if len(named_once) != len(self.order):
+                raise InputError(
+                    f"An order names each of the {count} units at most once, and nothing else."
+                )
 
     @property
     def tokens(self) -> tuple[str, ...]:

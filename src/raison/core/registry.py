@@ -1,4 +1,4 @@
-"""Names that users type, and the things behind them.
+"""Registry: names that users type, and the methods, searches, rules, families, metrics and data sets behind them.
 
 An entry registers itself where it is defined, with a decorator. The first lookup imports every module of
 the registry's package and every installed entry point, so that adding a method, family, metric or data
@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, cast
 
-from raison.core.errors import InputError, UnknownName, suggest
+from raison.core.errors import InputError, UnknownName, suggest_name
 from raison.core.spec import Spec, SpecValue
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "metrics",
     "rules",
     "searches",
-    "suggest",
+    "suggest_name",
 ]
 
 NUMBERS = ("int", "float", int, float)  # types of parameters, as annotations may write them
@@ -45,7 +45,7 @@ class Named(Protocol):
 C = TypeVar("C", bound=type[Named])
 
 
-def home(entry: object) -> tuple[str | None, str | None]:
+def place_of_definition(entry: object) -> tuple[str | None, str | None]:
     """Where an entry was defined."""
     return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
 
@@ -79,10 +79,11 @@ class Registry(Generic[T]):
 
         def add(entry: T) -> T:
             old = self._entries.get(name)
-            if old is not None and home(old) != home(
-                entry
-            ):  # the same home twice is a reloaded module
-                raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
+            if old is not None:
+                place = place_of_definition(entry)
+                # the same place twice is a module that was loaded again
+                if place_of_definition(old) != place:
+                    raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
             self._entries[name] = entry
             return entry
 
@@ -128,9 +129,9 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> T:
         self._scan()
         if name not in self._entries:
-            near = suggest(name, list(self))
+            hint = suggest_name(name, list(self))
             where = " ".join([self.where_listed(), *self.broken])
-            raise UnknownName(f"There is no {self.kind} called {name!r}.{near} {where}")
+            raise UnknownName(f"There is no {self.kind} called {name!r}.{hint} {where}")
         return self._entries[name]
 
     def where_listed(self) -> str:
@@ -144,14 +145,17 @@ class Registry(Generic[T]):
         if isinstance(spec, str):
             spec = Spec.parse(spec)
         if not isinstance(spec, Spec):
-            where = f"name one of `raison ls {self.shelf}`." if self.listed else self.where_listed()
+            where = self.where_listed()
+            if self.listed:
+                where = f"name one of `raison ls {self.shelf}`."
             raise InputError(f"{spec!r} is no {self.kind}: {where}")
         entry: Any = self[spec.name]
-        types = {item.name: item.type for item in fields(entry)} if is_dataclass(entry) else {}
-        params = {
-            key: self.checked_parameter(spec.name, key, value, types)
-            for key, value in spec.params.items()
-        }
+        types = {}
+        if is_dataclass(entry):
+            types = {item.name: item.type for item in fields(entry)}
+        params = {}
+        for key, value in spec.params.items():
+            params[key] = self.checked_parameter(spec.name, key, value, types)
         try:
             return entry(**params)
         except (TypeError, ValueError) as error:
@@ -163,8 +167,9 @@ class Registry(Generic[T]):
         """A parameter of the entry `name` as its type wants it; `InputError` where there is none of this name."""
         if key not in types:
             options = ", ".join(types) or "none"
+            hint = suggest_name(key, list(types))
             raise InputError(
-                f"The {self.kind} {name!r} has no parameter {key!r}.{suggest(key, list(types))} It takes: {options}."
+                f"The {self.kind} {name!r} has no parameter {key!r}.{hint} It takes: {options}."
             )
         if types[key] in NUMBERS and isinstance(value, (Spec, str)):
             raise InputError(f"{key} of the {self.kind} {name!r} is a number, not {value}.")
@@ -173,13 +178,16 @@ class Registry(Generic[T]):
         return value
 
 
-# What an entry is, its package knows: methods are classes of `raison.methods.base.Method`, and so on.
-methods: Registry[Any] = Registry("method", "raison.methods")
-searches: Registry[Any] = Registry("search", "raison.rationales", shelf="searches")
-rules: Registry[Any] = Registry("sufficiency rule", "raison.rationales", shelf="rules")
-families: Registry[Any] = Registry("model family", "raison.models.families", listed=False)
-loaders: Registry[Any] = Registry(
+# What an entry is, its package knows: methods are classes of `raison.methods.base.Method`, and so on. These packages
+# import torch, so they can't be named here, where `raison ls` looks.
+Entries: TypeAlias = Registry[Any]
+
+methods: Entries = Registry("method", "raison.methods")
+searches: Entries = Registry("search", "raison.rationales", shelf="searches")
+rules: Entries = Registry("sufficiency rule", "raison.rationales", shelf="rules")
+families: Entries = Registry("model family", "raison.models.families", listed=False)
+loaders: Entries = Registry(
     "model loader", "raison.attention_models", "raison.rationalizers", listed=False
 )
-metrics: Registry[Any] = Registry("metric", "raison.metrics")
-datasets: Registry[Any] = Registry("data set", "raison.datasets")
+metrics: Entries = Registry("metric", "raison.metrics")
+datasets: Entries = Registry("data set", "raison.datasets")

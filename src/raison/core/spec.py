@@ -1,4 +1,4 @@
-"""One notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
+"""Spec, the one notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
 
 The same string is typed on the command line, stored in every result and used in run files. It is read
 by a grammar, never evaluated.
@@ -9,24 +9,12 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from raison.core.errors import InputError
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-__all__ = [
-    "Spec",
-    "SpecValue",
-    "between",
-    "changed_settings",
-    "not_negative",
-    "one_of",
-    "place_of",
-    "whole",
-]
+__all__ = ["Spec", "SpecValue", "index_from_digits"]
 
 SpecValue: TypeAlias = "str | int | float | Spec | tuple[SpecValue, ...] | None"
 
@@ -39,10 +27,12 @@ class Spec:
     params: Mapping[str, SpecValue] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        inside = ", ".join(
-            f"{key}={format_value(value)}" for key, value in sorted(self.params.items())
-        )
-        return f"{self.name}({inside})" if inside else self.name
+        if not self.params:
+            return self.name
+        params = []
+        for key in sorted(self.params):
+            params.append(f"{key}={format_value(self.params[key])}")
+        return f"{self.name}({', '.join(params)})"
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -72,20 +62,21 @@ class Spec:
 
 def parse_value(node: ast.AST, *, nested: bool = False, dots: bool = False) -> SpecValue:
     """The value of a literal, a name or a call with keyword arguments; anything else is refused."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int, float, type(None))):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = parse_value(node.operand, nested=True)
-        if isinstance(value, (int, float)):
-            return -value
-    if isinstance(node, (ast.Tuple, ast.List)):
-        return tuple(parse_value(item, nested=True, dots=dots) for item in node.elts)
-    if isinstance(node, ast.Name):
-        return Spec(node.id)
-    if nested and dots and isinstance(node, ast.Attribute):
-        return Spec(dotted_name(node))
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.args:
-        return Spec(node.func.id, parse_params(node.keywords, dots=dots))
+    match node:
+        case ast.Constant(value=str() | int() | float() | None as literal):
+            return literal
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = parse_value(operand, nested=True)
+            if isinstance(value, (int, float)):
+                return -value
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return tuple(parse_value(item, nested=True, dots=dots) for item in items)
+        case ast.Name(id=name):
+            return Spec(name)
+        case ast.Attribute() if nested and dots:
+            return Spec(dotted_name(node))
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=keywords):
+            return Spec(name, parse_params(keywords, dots=dots))
     raise ValueError("not a spec")
 
 
@@ -114,59 +105,23 @@ def format_value(value: object) -> str:
         value = value.tolist()
     if isinstance(value, (tuple, list)):
         inside = ", ".join(map(format_value, value))
-        return f"({inside},)" if len(value) == 1 else f"({inside})"
-    if isinstance(value, float) and math.isinf(value):
-        return (
-            "1e999" if value > 0 else "-1e999"
-        )  # the literal that overflows to it; `inf` would be a name
-    return str(value) if isinstance(value, Spec) else repr(value)
+        if len(value) == 1:
+            inside += ","
+        return f"({inside})"
+    if value == math.inf:
+        return "1e999"  # the literal that overflows to it; `inf` would be a name
+    if value == -math.inf:
+        return "-1e999"
+    if isinstance(value, Spec):
+        return str(value)
+    return repr(value)
 
 
-def changed_settings(settings: DataclassInstance) -> dict[str, SpecValue]:
-    """The parameters of a frozen dataclass that are not at their defaults."""
-    params = {}
-    for item in fields(settings):
-        value = getattr(settings, item.name)
-        if value != item.default:
-            params[item.name] = value
-    return params
-
-
-def whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Refuse a parameter that is not a whole number from `least` up (to `most`)."""
-    highest = math.inf if most is None else most
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= highest:
-        return
-    reach = f"{least} up" if most is None else f"{least} to {most}"
-    raise InputError(f"{name} is a whole number from {reach}, not {value}.")
-
-
-def one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    """Refuse a parameter that is none of the words it may be."""
-    if value not in known:
-        raise InputError(f"{name} is {', '.join(known[:-1])} or {known[-1]}, not {value!r}.")
-
-
-def between(name: str, value: object, low: float, high: float = math.inf) -> None:
-    """Refuse a parameter that is not a number above `low` and up to `high`."""
-    number = math.nan
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = value
-    if low < number <= high and not math.isinf(number):
-        return
-    top = "" if math.isinf(high) else f" and at most {high:g}"
-    raise InputError(f"{name} is a number above {low:g}{top}, not {value}.")
-
-
-def not_negative(name: str, value: float) -> None:
-    """Refuse a parameter that is below zero, or no number."""
-    if not value >= 0:
-        raise InputError(f"{name} is a number from 0 up, not {value}.")
-
-
-def place_of(digits: str, count: int) -> int | None:
-    """The number that digits write, if it names one of `count` places; None for anything else, such as ²."""
+def index_from_digits(digits: str, count: int) -> int | None:
+    """The number that digits write, if it is an index below `count`; None for anything else, such as ²."""
     if not digits.isdecimal() or len(digits) >= 10:
         return None
     index = int(digits)
-    return index if index < count else None
+    if index >= count:
+        return None
+    return index

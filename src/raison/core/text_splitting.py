@@ -1,4 +1,4 @@
-"""Where words, sentences and passages of a text begin and end, by its characters alone."""
+"""Splitting a text into words, sentences and passages, by its characters alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ APOSTROPHES = "'’"
 INSIDE_WORDS = "'’-‐·"
 SKIN_TONES = range(0x1F3FB, 0x1F400)
 
+KINDS_BY_CODE = (
+    (0x3040, 0x30FF, "kana"),
+    (0x31F0, 0x31FF, "kana"),
+    (0x3400, 0x9FFF, "han"),
+    (0xF900, 0xFAFF, "han"),
+    (0xFF66, 0xFF9F, "kana"),
+    (0x1F1E6, 0x1F1FF, "flag"),  # two regional indicators are one flag
+    (0x20000, 0x323AF, "han"),
+)
+
 ABBREVIATIONS = frozenset(
     (
         "mr mrs ms dr prof sr jr st vs etc e.g i.e cf fig figs eq eqs vol pp ca approx inc ltd co corp u.s "
@@ -30,22 +40,16 @@ NEXT_CHARACTER = re.compile(r"\s*(\S?)")
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 
 
-def kind_of(char: str) -> str:
+def kind_of_character(char: str) -> str:
     """space, letter, han, kana, flag, emoji or other: characters of one kind make a word."""
     code = ord(char)
     if char.isspace():
         return "space"
-    if (
-        0x3400 <= code <= 0x9FFF
-        or 0xF900 <= code <= 0xFAFF
-        or 0x20000 <= code <= 0x323AF
-        or char in "々〇"
-    ):
+    if char in "々〇":
         return "han"
-    if 0x3040 <= code <= 0x30FF or 0x31F0 <= code <= 0x31FF or 0xFF66 <= code <= 0xFF9F:
-        return "kana"
-    if 0x1F1E6 <= code <= 0x1F1FF:
-        return "flag"
+    for first, last, kind in KINDS_BY_CODE:
+        if first <= code <= last:
+            return kind
     category = unicodedata.category(char)
     if category[0] in "LNM" or char == "_":
         return "letter"
@@ -60,29 +64,34 @@ def split_words(text: str) -> Spans:
     spans: Spans = []
     start = 0
     while start < len(text):
-        kind = kind_of(text[start])
+        kind = kind_of_character(text[start])
         end = start + 1
         if kind != "space":
-            if kind == "letter":
-                end = end_of_letters(text, end)
-            elif kind == "kana":
-                end = end_of_kana(text, end)
-            elif kind == "flag" and end < len(text) and kind_of(text[end]) == "flag":
-                end += 1  # two regional indicators are one flag
-            end = end_of_modifiers(text, end)
+            end = end_of_word(text, start, kind)
             spans.append((start, end))
         start = end
     return spans
+
+
+def end_of_word(text: str, start: int, kind: str) -> int:
+    """Where a word ends whose first character is of a kind."""
+    end = start + 1
+    if kind == "letter":
+        end = end_of_letters(text, end)
+    elif kind == "kana":
+        end = end_of_kana(text, end)
+    elif kind == "flag" and end < len(text) and kind_of_character(text[end]) == "flag":
+        end += 1
+    return end_of_modifiers(text, end)
 
 
 def end_of_letters(text: str, end: int) -> int:
     """Where a run of letters and digits ends that begins before `end`."""
     while end < len(text) and text[end - 1] != KEYCAP:
         char = text[end]
-        unseen = (
-            unicodedata.category(char) == "Cf" and char != INVISIBLE_SPACE
-        )  # joiners, soft hyphens
-        belongs = kind_of(char) == "letter" or unseen
+        # joiners and soft hyphens can't be seen
+        unseen = unicodedata.category(char) == "Cf" and char != INVISIBLE_SPACE
+        belongs = unseen or kind_of_character(char) == "letter"
         if not (belongs or joins_letters(text, end) or joins_digits(text, end)):
             return end
         end += 1
@@ -91,22 +100,20 @@ def end_of_letters(text: str, end: int) -> int:
 
 def joins_letters(text: str, at: int) -> bool:
     """An apostrophe or a hyphen inside of a word."""
+    if text[at] not in INSIDE_WORDS or text[at - 1] in "'’-":
+        return False
     following = text[at + 1 : at + 2] or " "
-    return text[at] in INSIDE_WORDS and text[at - 1] not in "'’-" and kind_of(following) == "letter"
+    return kind_of_character(following) == "letter"
 
 
 def joins_digits(text: str, at: int) -> bool:
     """A dot or a comma inside of a number."""
-    return (
-        text[at] in ".,"
-        and text[at - 1].isdigit()
-        and at + 1 < len(text)
-        and text[at + 1].isdigit()
-    )
+    following = text[at + 1 : at + 2]
+    return text[at] in ".," and text[at - 1].isdigit() and following.isdigit()
 
 
 def end_of_kana(text: str, end: int) -> int:
-    while end < len(text) and kind_of(text[end]) == "kana":
+    while end < len(text) and kind_of_character(text[end]) == "kana":
         end += 1
     return end
 
@@ -115,10 +122,12 @@ def end_of_modifiers(text: str, end: int) -> int:
     """Extend a word over what only modifies it: marks, skin tones, joined emoji, characters without a shape."""
     while end < len(text):
         char = text[end]
+        category = unicodedata.category(char)
         if char == JOINER:
-            joined = end + 1 < len(text) and kind_of(text[end + 1]) in ("emoji", "other")
-            end += 2 if joined else 1
-        elif unicodedata.category(char) in ("Mn", "Me", "Mc", "Cf") or ord(char) in SKIN_TONES:
+            end += 1
+            if end < len(text) and kind_of_character(text[end]) in ("emoji", "other"):
+                end += 1
+        elif category in ("Mn", "Me", "Mc", "Cf") or ord(char) in SKIN_TONES:
             end += 1
         else:
             break
@@ -129,12 +138,12 @@ def split_sentences(text: str) -> Spans:
     """Split after . ! ? and their like in other scripts and at blank lines, but not after abbreviations or initials."""
     cuts = [0]
     for match in ENDING.finditer(text):
-        if not goes_on(text, match):
+        if not sentence_goes_on(text, match):
             cuts.append(match.end())
     return spans_between([*cuts, len(text)], text)
 
 
-def goes_on(text: str, match: re.Match[str]) -> bool:
+def sentence_goes_on(text: str, match: re.Match[str]) -> bool:
     """Whether the dots at `match` end no sentence: a small letter follows, or they belong to the word before.
 
     A dot that stands apart (" . ") is that of a text which was cut into tokens, and often into small letters, too.
@@ -142,14 +151,17 @@ def goes_on(text: str, match: re.Match[str]) -> bool:
     marks = match.group()
     if marks[0] not in ".…":
         return False
-    apart = marks == "." and text[match.start() - 1 : match.start()].isspace()
+    start = match.start()
+    apart = marks == "." and text[start - 1 : start].isspace()
+    after = ""
     following = NEXT_CHARACTER.match(text, match.end())
-    after = following[1] if following else ""
+    if following:
+        after = following[1]
     if apart and after == ".":
         return True
     if not apart and after.islower():
         return True
-    return marks == "." and ends_in_abbreviation(text[: match.start()], after, apart=apart)
+    return marks == "." and ends_in_abbreviation(text[:start], after, apart=apart)
 
 
 def ends_in_abbreviation(before: str, after: str, *, apart: bool) -> bool:
@@ -157,7 +169,8 @@ def ends_in_abbreviation(before: str, after: str, *, apart: bool) -> bool:
     near = before[-LONGEST_ABBREVIATION:]
     if apart:
         near = near.rstrip()
-    word = re.split(r"\s", near)[-1].lstrip("(\"'“").lower()
+    last_word = re.split(r"\s", near)[-1]
+    word = last_word.lstrip("(\"'“").lower()
     if word in ABBREVIATIONS:
         return True
     if word == "no":
@@ -187,4 +200,6 @@ def stripped_span(text: str, start: int, end: int) -> tuple[int, int] | None:
     piece = text[start:end]
     start += len(piece) - len(piece.lstrip())
     end = start + len(piece.strip())
-    return (start, end) if end > start else None
+    if end == start:
+        return None
+    return start, end

@@ -1,4 +1,4 @@
-"""Which tokens make a unit: a word, a sentence, a passage, a slot of a prompt.
+"""Grouping the tokens of an encoding into units: words, sentences, passages, or slots of a prompt.
 
 Grouping goes by character offsets, never by how a tokenizer marks its pieces, so it is the same for
 WordPiece, byte-level BPE, SentencePiece and byte fallback. A token that straddles two words joins them:
@@ -6,6 +6,9 @@ neither can be removed without the other.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_right
+from operator import itemgetter
 
 import numpy as np
 
@@ -19,13 +22,13 @@ from raison.core.text_splitting import (
     stripped_span,
 )
 
-__all__ = ["LEVELS", "group", "visible"]
+__all__ = ["LEVELS", "group_tokens", "visible_space"]
 
 SPLITTERS = {"word": split_words, "sentence": split_sentences, "passage": split_passages}
 LEVELS = ("token", "word", "sentence", "passage", "slot")
 
 
-def group(encoding: Encoding, level: str, free: np.ndarray | None = None) -> Units:
+def group_tokens(encoding: Encoding, level: str, free: np.ndarray | None = None) -> Units:
     """The units of `level` over the tokens that may be removed (`free` [t]; by default all not fixed)."""
     if level not in LEVELS:
         raise InputError(f"There are no units called {level!r}: use one of {', '.join(LEVELS)}.")
@@ -33,59 +36,70 @@ def group(encoding: Encoding, level: str, free: np.ndarray | None = None) -> Uni
         raise InputError(
             "This text has no slots: build it with Example.from_template, or use other units."
         )
-    free = ~encoding.fixed if free is None else free & ~encoding.fixed
+    removable = ~encoding.fixed
+    if free is not None:
+        removable = removable & free
     first, last = groups_touched(encoding, level)
     owner = merge_groups(first, last)
 
-    of = np.full(len(encoding), -1)
-    number: dict[int, int] = {}  # units are numbered in reading order
-    for t in np.flatnonzero(free):
-        of[t] = number.setdefault(int(owner[t]), len(number))
+    unit_of_token = np.full(len(encoding), -1)
+    unit_of_owner: dict[int, int] = {}  # units are numbered in reading order
+    for t in np.flatnonzero(removable):
+        group = int(owner[t])
+        unit_of_token[t] = unit_of_owner.setdefault(group, len(unit_of_owner))
 
     names, spans = [], []
-    for unit in range(len(number)):
-        name, span = name_and_span(encoding, np.flatnonzero(of == unit), level)
+    for unit in range(len(unit_of_owner)):
+        tokens = np.flatnonzero(unit_of_token == unit)
+        name, span = name_and_span_of_unit(encoding, tokens, level)
         names.append(name)
         spans.append(span)
-    return Units(level, of, tuple(names), tuple(spans))
+    return Units(level, unit_of_token, tuple(names), tuple(spans))
 
 
 def groups_touched(encoding: Encoding, level: str) -> tuple[np.ndarray, np.ndarray]:
     """For each token the first and last group it touches, numbered over all segments in reading order."""
-    size = len(encoding)
-    first = np.arange(size)
+    first = np.arange(len(encoding))
     last = first.copy()
     if level == "token":
         return first, last
 
     base = 0
-    for index, text in enumerate(encoding.texts):
-        tokens = np.flatnonzero(encoding.segment == index)
-        spans = spans_of_groups(encoding, index, level) or [(0, len(text))]
-        starts = np.array([start for start, _ in spans])
-        ends = np.array([end for _, end in spans])
-        for t in tokens:
-            start, end = int(encoding.start[t]), int(encoding.end[t])
-            if start < 0:  # a special token is a unit of its own, behind the groups of the segment
-                first[t] = last[t] = base + len(starts) + int(np.searchsorted(tokens, t))
-                continue
-            core = stripped_span(text, start, end) or (start, end)
-            low = int(np.searchsorted(ends, core[0], side="right"))
-            high = int(np.searchsorted(starts, core[1] - 1, side="right")) - 1
-            # white space between two groups goes with the next one, at the end with the last
-            low = min(low, len(starts) - 1)
+    for segment, text in enumerate(encoding.texts):
+        tokens = np.flatnonzero(encoding.segment == segment)
+        spans = spans_of_groups(encoding, segment, level)
+        if not spans:
+            spans = [(0, len(text))]
+        for place, t in enumerate(tokens):
+            low, high = groups_of_token(encoding, int(t), spans)
+            if low < 0:  # a special token is a unit of its own, behind the groups of the segment
+                low = high = len(spans) + place
             first[t] = base + low
-            last[t] = base + max(low, high)
-        base += len(starts) + len(tokens)
+            last[t] = base + high
+        base += len(spans) + len(tokens)
     return first, last
 
 
-def spans_of_groups(encoding: Encoding, index: int, level: str) -> Spans:
+def groups_of_token(encoding: Encoding, t: int, spans: Spans) -> tuple[int, int]:
+    """The first and the last group of its text that a token touches; -1 for a special token."""
+    start, end = int(encoding.start[t]), int(encoding.end[t])
+    if start < 0:
+        return -1, -1
+    text = encoding.texts[encoding.segment[t]]
+    core_start, core_end = stripped_span(text, start, end) or (start, end)
+    low = bisect_right(spans, core_start, key=itemgetter(1))
+    high = bisect_right(spans, core_end - 1, key=itemgetter(0)) - 1
+    # white space between two groups goes with the next one, at the end with the last
+    low = min(low, len(spans) - 1)
+    return low, max(low, high)
+
+
+def spans_of_groups(encoding: Encoding, segment: int, level: str) -> Spans:
     """Where the groups of one text stand: slots of the first text, words where a level has no splitter."""
-    if level == "slot" and index == 0:
+    if level == "slot" and segment == 0:
         return sorted((slot.start, slot.end) for slot in encoding.slots)
     split = SPLITTERS.get(level, split_words)
-    return split(encoding.texts[index])
+    return split(encoding.texts[segment])
 
 
 def merge_groups(first: np.ndarray, last: np.ndarray) -> np.ndarray:
@@ -97,15 +111,15 @@ def merge_groups(first: np.ndarray, last: np.ndarray) -> np.ndarray:
             group = parent[group]
         return group
 
-    for a, b in zip(first.tolist(), last.tolist(), strict=True):
-        for other in range(a + 1, b + 1):
-            low, high = sorted((root(a), root(other)))
+    for first_group, last_group in zip(first.tolist(), last.tolist(), strict=True):
+        for other in range(first_group + 1, last_group + 1):
+            low, high = sorted((root(first_group), root(other)))
             if low != high:
                 parent[high] = low
     return np.array([root(group) for group in first.tolist()])
 
 
-def name_and_span(
+def name_and_span_of_unit(
     encoding: Encoding, tokens: np.ndarray, level: str
 ) -> tuple[str, tuple[int, int, int]]:
     """The text of a unit as a person reads it, and where it stands."""
@@ -114,15 +128,17 @@ def name_and_span(
     if len(real) == 0:
         return encoding.tokens[tokens[0]], (segment, -1, -1)
 
-    start, end = int(encoding.start[real].min()), int(encoding.end[real].max())
+    start = int(encoding.start[real].min())
+    end = int(encoding.end[real].max())
     text = encoding.texts[segment]
     inner = stripped_span(text, start, end)
     if inner is None:
-        return visible(text[start:end]), (segment, start, end)
-    name = text[inner[0] : inner[1]]
+        return visible_space(text[start:end]), (segment, start, end)
+    inner_start, inner_end = inner
+    name = text[inner_start:inner_end]
     if level == "slot" and segment == 0:
-        name = names_of_slots(encoding, *inner) or name
-    return name, (segment, *inner)
+        name = names_of_slots(encoding, inner_start, inner_end) or name
+    return name, (segment, inner_start, inner_end)
 
 
 def names_of_slots(encoding: Encoding, start: int, end: int) -> str:
@@ -132,6 +148,7 @@ def names_of_slots(encoding: Encoding, start: int, end: int) -> str:
     return " + ".join(slot.name for slot in touched)
 
 
-def visible(space: str) -> str:
+def visible_space(space: str) -> str:
     """White space that can be seen."""
-    return space.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣") or "∅"
+    signs: dict[str, str | int | None] = {"\n": "⏎", "\t": "⇥", " ": "␣"}
+    return space.translate(str.maketrans(signs)) or "∅"

@@ -95,7 +95,7 @@ def decode_marks(value: object, text: TokenizedText) -> object:
 def decode_literal(written: str) -> object:
     """A list or an object in JSON, as Python prints it, or as NumPy prints it (without commas)."""
     try:
-        return limits.from_json(written)
+        return limits.read_json_text(written)
     except json.JSONDecodeError as error:
         why = error
 

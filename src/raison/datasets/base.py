@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from raison.core.errors import InputError
+from raison.core.parameters import changed_parameters
 from raison.core.records import Example
-from raison.core.registry import datasets, suggest
-from raison.core.spec import Spec, changed_settings
+from raison.core.registry import datasets, suggest_name
+from raison.core.spec import Spec
 from raison.datasets.dataset_rows import Rows, labels_in_turn
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
@@ -58,7 +59,7 @@ class Dataset(ABC):
 
     def spec(self) -> Spec:
         """How to write this data set: its name and what differs from the defaults."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
     def split(self, wanted: str | None) -> str:
         """The split that is meant; `dev`, `val`, `valid` and `validation` are the same, and `test` is the default."""
@@ -72,7 +73,7 @@ class Dataset(ABC):
                 if split in DEVELOPMENT:
                     return split
 
-        near = suggest(str(wanted), list(splits))
+        near = suggest_name(str(wanted), list(splits))
         known = ", ".join(splits)
         raise InputError(
             f"The data set {self.spec()} has no split {wanted!r}.{near} It has: {known}."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 from raison.core.errors import InputError, RaisonError
-from raison.core.spec import one_of, whole
+from raison.core.parameters import check_choice, check_integer
 from raison.datasets.annotations import NUMBERS, VOTES, NumberMeaning
 from raison.datasets.faults import SEGMENTS
 from raison.datasets.inline_marks import sign_patterns
@@ -58,11 +58,11 @@ class ColumnMapping:
 
     def __post_init__(self) -> None:
         if self.task:
-            one_of("task", self.task, tuple(SEGMENTS))
+            check_choice("task", self.task, tuple(SEGMENTS))
         if self.numbers:
-            one_of("numbers", self.numbers, NUMBERS)
-        one_of("annotators", self.annotators, VOTES)
-        whole("base", self.base, 0, 1)
+            check_choice("numbers", self.numbers, NUMBERS)
+        check_choice("annotators", self.annotators, VOTES)
+        check_integer("base", self.base, 0, 1)
         if self.marked:
             sign_patterns(self.marked)  # refuses what is no sign
 

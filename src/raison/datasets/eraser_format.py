@@ -11,10 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from raison.core.documents import CLASSES, Document, noted, tokens_of
+from raison.core.eraser_documents import (
+    ERASER_CLASSES,
+    Document,
+    documents_in_meta,
+    spans_of_eraser_tokens,
+)
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example, Span
-from raison.core.spec import one_of
 from raison.datasets.character_spans import Places, quote_short
 from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.json_files import Json, read_json_lines, required_field
@@ -153,7 +158,7 @@ class EraserReader:
 
     def gold_spans(self, joined: JoinedDocuments, evidence: list[Json]) -> tuple[Span, ...]:
         """The spans of all evidence in the order of the text, each once."""
-        tokens = {name: tokens_of(self.documents[name]) for name in joined.offsets}
+        tokens = {name: spans_of_eraser_tokens(self.documents[name]) for name in joined.offsets}
         segment = "second" if self.query else "text"
 
         places: set[tuple[int, int]] = set()
@@ -192,13 +197,13 @@ class EraserReader:
                 end=end,
             )
             documents.append(document)
-        return noted(documents)
+        return documents_in_meta(documents)
 
     def class_notes(self) -> Json:
         """What the publisher calls the classes, where they have other names here."""
         if self.labels is None:
             return {}
-        return {CLASSES: {ours: theirs for theirs, ours in self.labels.items()}}
+        return {ERASER_CLASSES: {ours: theirs for theirs, ours in self.labels.items()}}
 
 
 def evidence_of(record: Json) -> list[Json]:
@@ -268,7 +273,7 @@ def read_eraser(
     drop_empty: bool = False,
 ) -> Rows[Example]:
     """Examples of a split; see `EraserReader` for how they may be read."""
-    one_of("level", level, LEVELS)
+    check_choice("level", level, LEVELS)
     documents = Documents(find_file(folder, *DOCUMENTS))
     reader = EraserReader(
         documents,

@@ -62,7 +62,7 @@ def begins_with_record(path: Path) -> bool:
         if not row.value.strip():
             continue
         try:
-            first = limits.from_json(row.value)
+            first = limits.read_json_text(row.value)
         except json.JSONDecodeError:
             return False
         return isinstance(first, dict) and "data" not in first

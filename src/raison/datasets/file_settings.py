@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.core.spec import Spec, SpecValue
 from raison.datasets.column_mapping import FIELDS, ColumnMapping
 from raison.datasets.file_formats import TABLES
@@ -87,7 +87,7 @@ def parse_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
 
 def unknown_setting(name: str, key: str) -> InputError:
     """What to say about a setting that nobody knows."""
-    near = suggest(key, [*FIELDS, *SETTINGS])
+    near = suggest_name(key, [*FIELDS, *SETTINGS])
     columns = ", ".join(FIELDS)
     settings = ", ".join(SETTINGS)
     return InputError(

@@ -96,7 +96,7 @@ def read_json_text(path: Path, *, other: str = "") -> Row[str] | Broken:
 def parse_object(row: Row[str]) -> Json:
     """The object of a line."""
     try:
-        value = limits.from_json(row.value)
+        value = limits.read_json_text(row.value)
     except json.JSONDecodeError as error:
         raise InputError(f"it is not JSON ({error}).") from None
     return json_object(value)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Example
-from raison.core.spec import whole
 from raison.datasets.dataset_rows import Broken, Row
 from raison.datasets.faults import id_fault
 
@@ -61,7 +61,7 @@ class ExampleSource:
         Whether ids are told twice is not looked at: that would need all of them.
         """
         if limit is not None:
-            whole("limit", limit, 1)
+            check_integer("limit", limit, 1)
 
         count = 0
         for row in self.rows:
@@ -94,7 +94,7 @@ class ExampleSource:
     def read(self, limit: int | None = None, skip_broken: bool = False) -> LoadedData:
         """All of them, or the first `limit`; an id that stands there twice is broken."""
         if limit is not None:
-            whole("limit", limit, 1)
+            check_integer("limit", limit, 1)
 
         lines: dict[str, int] = {}  # of the ids
         for row in self.stream(None, skip_broken):

@@ -39,7 +39,7 @@ def step_into(value: object, part: str) -> object:
     """What one part of a column's name finds in a value."""
     if isinstance(value, str) and value.strip()[:1] in ("{", "["):
         try:
-            value = limits.from_json(value)
+            value = limits.read_json_text(value)
         except json.JSONDecodeError:
             raise MissingColumn(part) from None
 

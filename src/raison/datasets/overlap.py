@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from raison.core.parameters import check_integer
 from raison.core.records import Example
-from raison.core.spec import whole
 
 __all__ = ["normalise_text", "overlap"]
 
@@ -22,7 +22,7 @@ def overlap(
     equals no other.
     """
     if letters is not None:
-        whole("letters", letters, 1)
+        check_integer("letters", letters, 1)
     tested = {normalise_text(text, letters) for text in test}
 
     copies = []

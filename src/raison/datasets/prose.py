@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.dataset_rows import Broken, Row, Rows, filter_rows, map_rows
 from raison.datasets.text_files import read_lines
 
@@ -16,7 +16,7 @@ LEVELS = ("line", "passage", "file")
 
 def read_plain_text(path: Path, level: str) -> Rows[Example]:
     """Examples of a text file; the id is the line at which one begins."""
-    one_of("level", level, LEVELS)
+    check_choice("level", level, LEVELS)
     if level == "line":
         texts = filter_rows(read_lines(path), lambda line: bool(line.strip()))
     elif level == "passage":

@@ -37,7 +37,7 @@ def read_squad(path: Path) -> Rows[Example]:
         return
 
     try:
-        content = limits.from_json(row.value)
+        content = limits.read_json_text(row.value)
     except json.JSONDecodeError as error:
         yield Broken(str(path), error.lineno, f"it is not JSON ({error})")
         return

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import Spec, SpecValue, one_of
+from raison.core.spec import Spec, SpecValue
 from raison.datasets.column_mapping import ColumnMapping
 from raison.datasets.dataset_rows import Broken, Row, Rows
 from raison.datasets.eraser_format import read_eraser
@@ -127,7 +128,7 @@ def open_user_file(
     """The examples of a file or an ERASER folder, not read yet."""
     settings = parse_settings(str(path), params)
     form = settings.format or guess_format(path, settings)
-    one_of("format", form, FORMATS)
+    check_choice("format", form, FORMATS)
     if split is not None and form != "eraser":
         raise InputError(
             f"{str(path)!r} is a single file and has no splits: leave the split {split!r} away."

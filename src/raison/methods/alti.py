@@ -11,7 +11,7 @@ import torch
 from raison.core import progress
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import normalise_rows, roll_out, rows_of_answer
-from raison.methods.traces import read_traces, require, to_numpy
+from raison.methods.trace_answers import answers_from_traces, require_traced, tensor_to_numpy
 from raison.models.attention.residual_writes import Write
 from raison.models.protocol import Map, Model, Trace
 
@@ -41,7 +41,7 @@ class ALTI(Method):
             contributions = roll_out(contributions_of_blocks(trace), len(trace.encoding))
             return Answer(rows_of_answer(trace, contributions))
 
-        return read_traces(model, batch, self.watches, answer)
+        return answers_from_traces(model, batch, self.watches, answer)
 
 
 def contributions_of_blocks(trace: Trace) -> Iterator[np.ndarray]:
@@ -58,23 +58,28 @@ def contributions_of_blocks(trace: Trace) -> Iterator[np.ndarray]:
 def add_contributions(matrix: np.ndarray, each: Map, write: Write, rows: slice) -> None:
     """Fill some rows of one attention's matrix [t t]."""
     positions = each.rows[rows]
-    output = require(write.output)[rows]
+    output = require_traced(write.output)[rows]
     residual = write.own(rows)
     parts = write.parts(rows)  # [s c d]
 
     # where a row looks at itself, the residual connection is a part of what it gets from there
-    matched = torch.from_numpy(positions[:, None] == each.cols[None])
-    parts = parts + residual[:, None] * matched[..., None].to(residual)
-    matrix[np.ix_(positions, each.cols)] = to_numpy(distance_saved(output, parts))
+    same_position = positions[:, None] == each.cols[None]
+    matched = torch.from_numpy(same_position)
+    own_part = residual[:, None] * matched[..., None].to(residual)
+    contributions = contribution_of_parts(output, parts + own_part)
+    matrix[np.ix_(positions, each.cols)] = tensor_to_numpy(contributions)
 
     # a decoder's row among source columns has no column there: the rest is a column of its own
     outside = ~matched.any(1).numpy()
     if outside.any():
-        from_itself = to_numpy(distance_saved(output, residual[:, None]))[:, 0]
-        matrix[positions[outside], positions[outside]] = from_itself[outside]
+        contribution_of_itself = contribution_of_parts(output, residual[:, None])
+        from_itself = tensor_to_numpy(contribution_of_itself)[:, 0]
+        own = positions[outside]
+        matrix[own, own] = from_itself[outside]
 
 
-def distance_saved(output: torch.Tensor, parts: torch.Tensor) -> torch.Tensor:
+def contribution_of_parts(output: torch.Tensor, parts: torch.Tensor) -> torch.Tensor:
     """[s c] how much nearer to zero the output [s d] gets when a part [s c d] is taken away, at least 0."""
     whole = output.abs().sum(-1, keepdim=True)
-    return (whole - (output[:, None] - parts).abs().sum(-1)).clamp_min(0)
+    without_part = output[:, None] - parts
+    return (whole - without_part.abs().sum(-1)).clamp_min(0)

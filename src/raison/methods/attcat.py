@@ -1,4 +1,4 @@
-"""AttCAT: attention that a token receives, times its share in the answer."""
+"""AttCAT: attention that a token receives, times its impact on the answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.traces import read_traces, to_numpy
+from raison.methods.trace_answers import answers_from_traces, tensor_to_numpy
 from raison.models.protocol import Model, Trace
 
 __all__ = ["AttCAT"]
@@ -28,16 +28,20 @@ class AttCAT(Method):
     watches = frozenset({"attention", "hidden_gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, attention_times_impact)
+        return answers_from_traces(model, batch, self.watches, attention_times_impact)
 
 
 def attention_times_impact(trace: Trace) -> Answer:
-    states = zip(trace.hidden, trace.hidden_gradient, strict=True)
-    impacts = [to_numpy((state * gradient).sum(-1)) for state, gradient in states]
+    impacts = []
+    for state, gradient in zip(trace.hidden, trace.hidden_gradient, strict=True):
+        share = (state * gradient).sum(-1)
+        impacts.append(tensor_to_numpy(share))
 
     scores = np.zeros(len(trace.encoding))
     for each in trace.maps:
-        layer = len(impacts) - 1 if each.kind == "cross" else each.layer
-        received = to_numpy(each.weights.mean((0, 1)))
+        layer = each.layer
+        if each.kind == "cross":
+            layer = len(impacts) - 1
+        received = tensor_to_numpy(each.weights.mean((0, 1)))
         scores[each.cols] += received * impacts[layer][each.cols]
     return Answer(scores)

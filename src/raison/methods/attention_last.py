@@ -1,4 +1,4 @@
-"""Attention of the last layer."""
+"""Last attention: that of the last layer, at the rows of the answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import last_maps, mean_of_heads, rows_of_answer, sum_of_maps
-from raison.methods.traces import read_traces
+from raison.methods.trace_answers import answers_from_traces
 from raison.models.protocol import Model, Trace
 
 __all__ = ["AttentionLast"]
@@ -28,7 +28,7 @@ class AttentionLast(Method):
     watches = frozenset({"attention", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, last_attention)
+        return answers_from_traces(model, batch, self.watches, last_attention)
 
 
 def last_attention(trace: Trace) -> Answer:

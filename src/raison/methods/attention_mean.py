@@ -1,12 +1,17 @@
-"""Attention of all layers, averaged."""
+"""Mean attention: of all layers and heads, averaged."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.rollout import maps_of_answer, mean_of_heads, mean_of_layers, rows_of_answer
-from raison.methods.traces import read_traces
+from raison.methods.rollout import (
+    maps_of_answer,
+    mean_of_heads,
+    mean_of_maps_by_kind,
+    rows_of_answer,
+)
+from raison.methods.trace_answers import answers_from_traces
 from raison.models.protocol import Model, Trace
 
 __all__ = ["AttentionMean"]
@@ -27,10 +32,10 @@ class AttentionMean(Method):
     watches = frozenset({"attention", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, mean_attention)
+        return answers_from_traces(model, batch, self.watches, mean_attention)
 
 
 def mean_attention(trace: Trace) -> Answer:
     maps = [(each, mean_of_heads(each.weights)) for each in maps_of_answer(trace.maps)]
-    total = mean_of_layers(len(trace.encoding), maps)
+    total = mean_of_maps_by_kind(len(trace.encoding), maps)
     return Answer(rows_of_answer(trace, total))

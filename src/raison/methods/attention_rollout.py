@@ -1,4 +1,4 @@
-"""Attention of all layers, multiplied."""
+"""Attention roll-out: attention of all layers, multiplied."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.rollout import mean_of_heads, normalise_rows, on_axis, roll_out, rows_of_answer
-from raison.methods.traces import read_traces
+from raison.methods.rollout import (
+    map_on_axis,
+    mean_of_heads,
+    normalise_rows,
+    roll_out,
+    rows_of_answer,
+)
+from raison.methods.trace_answers import answers_from_traces
 from raison.models.protocol import Model, Trace
 
 __all__ = ["AttentionRollout"]
@@ -30,14 +36,14 @@ class AttentionRollout(Method):
     watches = frozenset({"attention", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, rolled_out_attention)
+        return answers_from_traces(model, batch, self.watches, rolled_out_attention)
 
 
 def rolled_out_attention(trace: Trace) -> Answer:
     size = len(trace.encoding)
     residual = np.eye(size)
     blocks = (
-        normalise_rows(on_axis(size, each, mean_of_heads(each.weights)) + residual)
+        normalise_rows(map_on_axis(size, each, mean_of_heads(each.weights)) + residual)
         for each in trace.maps
     )
     return Answer(rows_of_answer(trace, roll_out(blocks, size)))

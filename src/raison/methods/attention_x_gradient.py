@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.traces import read_traces, require, to_numpy
+from raison.methods.trace_answers import answers_from_traces, require_traced, tensor_to_numpy
 from raison.models.protocol import Model, Trace
 
 __all__ = ["AttentionXGradient"]
@@ -28,12 +28,12 @@ class AttentionXGradient(Method):
     watches = frozenset({"attention_gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, attention_times_gradient)
+        return answers_from_traces(model, batch, self.watches, attention_times_gradient)
 
 
 def attention_times_gradient(trace: Trace) -> Answer:
     scores = np.zeros(len(trace.encoding))
     for each in trace.maps:
-        change = each.weights * require(each.gradient)
-        scores[each.cols] += to_numpy(change.sum((0, 1)))
+        change = each.weights * require_traced(each.gradient)
+        scores[each.cols] += tensor_to_numpy(change.sum((0, 1)))
     return Answer(scores)

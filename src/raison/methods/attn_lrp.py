@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.conservation import relevance_by_gradients
+from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import (
@@ -63,4 +63,4 @@ class AttnLRP(Method):
     needs = frozenset({"gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return relevance_by_gradients(model, batch, ATTN_LRP, breaks="softmax")
+        return answers_by_gradient_rules(model, batch, ATTN_LRP, breaks="softmax")

@@ -1,4 +1,4 @@
-"""What a method is: a frozen set of parameters that turns a batch into one answer per example."""
+"""Method, Batch and Answer: a frozen set of parameters that turns a batch of examples into one answer each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from raison.core.errors import Unsupported
 from raison.core.findings import Certificate, SearchStep
+from raison.core.parameters import changed_parameters
 from raison.core.records import Encoding, Target, Units
 from raison.core.registry import methods
-from raison.core.spec import Spec, changed_settings
+from raison.core.spec import Spec
 from raison.models.protocol import Model, Scored
 
 __all__ = ["Answer", "Batch", "Method", "check_needs", "method"]
@@ -30,12 +31,10 @@ class Batch:
     units: Sequence[Units]
     removal: str | None = None  # None: the model's default
     seed: int = 0
-    whole: Sequence[
-        Scored | None
-    ] = ()  # what the whole text gives each target, where that is known already
-    predicted: Sequence[
-        bool | None
-    ] = ()  # whether the target is what the model says about the whole text, likewise
+    # what the whole text gives each target, where that is known already
+    whole: Sequence[Scored | None] = ()
+    # whether the target is what the model says about the whole text, likewise
+    predicted: Sequence[bool | None] = ()
 
     def __len__(self) -> int:
         return len(self.encodings)
@@ -43,7 +42,8 @@ class Batch:
     def generator(self, index: int) -> np.random.Generator:
         """Randomness of one example, from its content and id: neighbours and batch size can't matter."""
         content = self.encodings[index].content() + self.targets[index].content()
-        return np.random.default_rng([self.seed, int(content[:16], 16)])
+        seed_of_content = int(content[:16], 16)
+        return np.random.default_rng([self.seed, seed_of_content])
 
 
 @dataclass
@@ -58,9 +58,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     parts: dict[str, object] = field(default_factory=dict)
     diagnostics: dict[str, object] = field(default_factory=dict)
-    artifacts: dict[str, str] = field(
-        default_factory=dict
-    )  # fitted things that were used: name -> content hash
+    # fitted things that were used: name -> content hash
+    artifacts: dict[str, str] = field(default_factory=dict)
     cost: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -74,13 +73,11 @@ class Method(ABC):
 
     name: ClassVar[str]
     paper: ClassVar[str] = ""
-    axis: ClassVar[str] = (
-        "token"  # token: scores [t], gathered to units by explain(); unit: scores [u]
-    )
+    # token: scores [t], gathered to units by explain(); unit: scores [u]
+    axis: ClassVar[str] = "token"
     pooling: ClassVar[str] = "max"  # where scores do not add up: max, the largest in size, or mean
-    watches: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # what it reads in a plain trace of the whole text, if it does
+    # what it reads in a plain trace of the whole text, if it does
+    watches: ClassVar[frozenset[str]] = frozenset()
 
     @property
     def needs(self) -> frozenset[str]:
@@ -104,9 +101,11 @@ class Method(ABC):
     @property
     def aggregation(self) -> str:
         """How the scores of tokens make the score of a unit: sum, max or mean."""
-        return "sum" if self.additive else self.pooling
+        if self.additive:
+            return "sum"
+        return self.pooling
 
-    def gathered(self, scores: np.ndarray, units: Units) -> np.ndarray:
+    def scores_of_units(self, scores: np.ndarray, units: Units) -> np.ndarray:
         """[u] of [t]: the sum where scores add up, else the largest in size or the mean."""
         inside = units.of >= 0
         unit_of_token = units.of[inside]
@@ -120,7 +119,7 @@ class Method(ABC):
 
     def spec(self) -> Spec:
         """How to write this method: its name and what differs from the defaults."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 def largest_in_size(scores: np.ndarray, unit_of_token: np.ndarray, count: int) -> np.ndarray:
@@ -142,7 +141,12 @@ def check_needs(chosen: Method, model: Model) -> None:
     missing = chosen.needs - model.offers
     if not missing:
         return
-    able = ", ".join(name for name in methods if methods.build(name).needs <= model.offers)
+    able_methods = []
+    for name in methods:
+        candidate: Method = methods.build(name)
+        if candidate.needs <= model.offers:
+            able_methods.append(name)
+    able = ", ".join(able_methods)
     if missing == {"own"}:
         raise Unsupported(
             f"{model.name} does not explain itself, which {chosen.name} reads: train a model that does (raison train "
@@ -153,6 +157,7 @@ def check_needs(chosen: Method, model: Model) -> None:
             f"{chosen.name} needs to know which heads of {model.name} matter: find out with `raison heads` and pass "
             f"its file as heads=FILE, or use one of {able}."
         )
+    lacking = " and ".join(sorted(missing))
     raise Unsupported(
-        f"{chosen.name} needs {' and '.join(sorted(missing))}, which {model.name} can't offer: use one of {able}."
+        f"{chosen.name} needs {lacking}, which {model.name} can't offer: use one of {able}."
     )

@@ -1,4 +1,4 @@
-"""What stands for an absent word, as an embedding: the other end of a path to the text.
+"""Baselines of path methods: word embeddings that stand for an absent word (zero, pad, mask, mean, a text).
 
     zero         no embedding at all; RMSNorm divides it by almost nothing, so the path jumps at its very start
     pad          the embedding of the padding token
@@ -24,26 +24,27 @@ from torch import nn
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.models.codec import Codec
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
-__all__ = ["BASELINES", "Absent", "Words", "baseline_named", "moving"]
+__all__ = ["BASELINES", "Baseline", "WordEmbeddings", "check_baseline", "moved_tokens"]
 
 BASELINES = ("auto", "zero", "pad", "mask", "mean")
 TEXT = "text:"  # before a text of the user's own, so that a misspelt name is no text
 BLOCK = 8192  # rows of a word table averaged at a time
 
 
-def baseline_named(name: object) -> None:
+def check_baseline(name: object) -> None:
     """Refuse what is no baseline."""
     if isinstance(name, str) and name.startswith(TEXT):
         if not name[len(TEXT) :].strip():
             raise InputError("The text of the baseline is empty: write baseline='text:some words'.")
     elif name not in BASELINES:
+        hint = suggest_name(str(name), list(BASELINES))
         raise InputError(
-            f"There is no baseline {name!r}.{suggest(str(name), list(BASELINES))} Use one of {', '.join(BASELINES)}, "
+            f"There is no baseline {name!r}.{hint} Use one of {', '.join(BASELINES)}, "
             "or a text of your own as 'text:some words'."
         )
 
@@ -66,21 +67,21 @@ class EmbeddingModel(Protocol):
         """Of a model that writes: ids of a text that could stand at a position of the encoding."""
 
 
-class Words:
+class WordEmbeddings:
     """The word embeddings of a model, on the axis of an encoding."""
 
     def __init__(self, model: Model):
         self.model = cast("EmbeddingModel", model)
         self.tables = self.model.tables
         self.means: dict[int, torch.Tensor] = {}
-        self.known = [
-            self.vocabulary(table.num_embeddings) for table in self.tables
-        ]  # per stream: ids of words
+        # per stream: ids of words
+        self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]
 
     def vocabulary(self, size: int) -> np.ndarray:
         """Ids that are words: neither special tokens nor rows that the tokenizer does not know."""
         codec = self.model.codec
-        return np.setdiff1d(np.arange(min(size, len(codec.own))), sorted(codec.special_ids))
+        count = min(size, len(codec.own))
+        return np.setdiff1d(np.arange(count), sorted(codec.special_ids))
 
     def rows(self, stream: int, ids: Sequence[int] | np.ndarray) -> torch.Tensor:
         """[n d] embeddings of token ids."""
@@ -91,10 +92,10 @@ class Words:
 
     def of(self, encoding: Encoding) -> torch.Tensor:
         """[t d] the embeddings of the text itself."""
-        streams = enumerate(streams_of(encoding))
-        return self.joined(
-            encoding, [self.rows(stream, encoding.ids[index]) for stream, index in streams]
-        )
+        rows = []
+        for stream, index in enumerate(streams_of(encoding)):
+            rows.append(self.rows(stream, encoding.ids[index]))
+        return self.joined(encoding, rows)
 
     def joined(self, encoding: Encoding, rows: list[torch.Tensor]) -> torch.Tensor:
         """[t d] rows of each stream on the one axis."""
@@ -112,57 +113,67 @@ class Words:
             size = table.num_embeddings
             total = torch.zeros(table.embedding_dim, dtype=torch.float64)
             for start in range(0, size, BLOCK):
-                block = self.rows(stream, range(start, min(start + BLOCK, size)))
+                end = min(start + BLOCK, size)
+                block = self.rows(stream, range(start, end))
                 total = total + block.cpu().double().sum(0)
             self.means[stream] = (total / size).to(table.weight)
         return self.means[stream]
 
     def has(self, token: int | None) -> bool:
         """Every table has a row for the token, and there is something in it."""
-        if token is None or token >= min(table.num_embeddings for table in self.tables):
+        if token is None:
             return False
-        return all(bool(self.rows(stream, [token]).any()) for stream in range(len(self.tables)))
+        for stream, table in enumerate(self.tables):
+            if token >= table.num_embeddings or not self.rows(stream, [token]).any():
+                return False
+        return True
 
 
 @dataclass
-class Absent:
+class Baseline:
     """One baseline for one model; `name` says which, also where the model was left the choice."""
 
-    words: Words
+    words: WordEmbeddings
     name: str
 
     def __post_init__(self) -> None:
-        codec = self.words.model.codec
-        token_of = {"mask": codec.mask_id, "pad": codec.pad_id if codec.has_pad else None}
+        model = self.words.model
+        token_of = {"mask": model.codec.mask_id, "pad": None}
+        if model.codec.has_pad:
+            token_of["pad"] = model.codec.pad_id
         if self.name == "auto":
             able = [name for name, token in token_of.items() if self.words.has(token)]
-            self.name = able[0] if able else "mean"
+            self.name = [*able, "mean"][0]
         self.token = token_of.get(self.name)  # where a token stands for every absent word
         if self.name in token_of and self.token is None:
             raise Unsupported(
-                f"{self.words.model.name} has no {self.name} token to be a baseline: use baseline='mean' or 'auto'."
+                f"{model.name} has no {self.name} token to be a baseline: use baseline='mean' or 'auto'."
             )
 
     def rows(self, encoding: Encoding, moved: np.ndarray) -> torch.Tensor:
         """[t d] the baseline of a text: absent where `moved` [t], the text's own embeddings elsewhere."""
         own = self.words.of(encoding)
-        streams = enumerate(streams_of(encoding))
-        absent = [self.rows_of_stream(encoding, stream, moved[index]) for stream, index in streams]
-        where = torch.from_numpy(moved).to(own.device)[:, None]
-        return torch.where(where, self.words.joined(encoding, absent), own)
+        rows = []
+        for stream, index in enumerate(streams_of(encoding)):
+            rows.append(self.rows_of_stream(encoding, stream, moved[index]))
+        absent = self.words.joined(encoding, rows)
+        where = torch.from_numpy(moved).to(own.device)
+        return torch.where(where[:, None], absent, own)
 
     def rows_of_stream(self, encoding: Encoding, stream: int, moved: np.ndarray) -> torch.Tensor:
         """[n d] what stands for each token of a stream."""
+        count = len(moved)
         if self.name == "zero":
             width = self.words.tables[stream].embedding_dim
-            return torch.zeros(len(moved), width, dtype=self.dtype, device=self.words.model.device)
+            return torch.zeros(count, width, dtype=self.dtype, device=self.words.model.device)
         if self.name == "mean":
-            return self.words.mean(stream).expand(len(moved), -1)
+            return self.words.mean(stream).expand(count, -1)
         if self.token is not None:
-            return self.words.rows(stream, np.full(len(moved), self.token))
+            return self.words.rows(stream, np.full(count, self.token))
         ids = self.text_ids(encoding, stream)
         place = np.maximum(np.cumsum(moved) - 1, 0)  # [n] the how-manyth of those that move
-        return self.words.rows(stream, ids[place % len(ids)])
+        repeated = place % len(ids)
+        return self.words.rows(stream, ids[repeated])
 
     @property
     def dtype(self) -> torch.dtype:
@@ -195,6 +206,8 @@ class Absent:
         return []
 
 
-def moving(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
+def moved_tokens(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
     """[t] what goes from absent to present on a path: what may be removed, or all that the target may see."""
-    return target.free(encoding) if moved == "free" else target.scope(len(encoding))
+    if moved == "free":
+        return target.free(encoding)
+    return target.scope(len(encoding))

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import last_maps
-from raison.methods.traces import read_traces, require, to_numpy
+from raison.methods.trace_answers import answers_from_traces, require_traced, tensor_to_numpy
 from raison.models.protocol import Model, Trace
 
 __all__ = ["CAM"]
@@ -28,12 +28,12 @@ class CAM(Method):
     watches = frozenset({"attention_gradients"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, mean_gradient_of_last_attention)
+        return answers_from_traces(model, batch, self.watches, mean_gradient_of_last_attention)
 
 
 def mean_gradient_of_last_attention(trace: Trace) -> Answer:
     scores = np.zeros(len(trace.encoding))
     for last in last_maps(trace.maps):
-        mean = require(last.gradient).mean((0, 1))
-        scores[last.cols] += to_numpy(mean.clamp_min(0))
+        mean = require_traced(last.gradient).mean((0, 1))
+        scores[last.cols] += tensor_to_numpy(mean.clamp_min(0))
     return Answer(scores)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raison.core.spec import one_of
+from raison.core.parameters import check_choice
 from raison.methods.attn_lrp import ATTN_LRP
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.conservation import relevance_by_gradients
+from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, Rules, one_signal
 from raison.models.relevance.rules import constant, own_gradient
@@ -48,10 +48,10 @@ class CPLRP(Method):
     gates: str = "constant"  # constant | half
 
     def __post_init__(self) -> None:
-        one_of("activations", self.activations, ("gradient", "identity"))
-        one_of("gates", self.gates, ("constant", "half"))
+        check_choice("activations", self.activations, ("gradient", "identity"))
+        check_choice("gates", self.gates, ("constant", "half"))
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         rules = CP_LRP[self.activations, self.gates]
         breaks = "activations" if self.activations == "gradient" else ""
-        return relevance_by_gradients(model, batch, rules, breaks)
+        return answers_by_gradient_rules(model, batch, rules, breaks)

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 import torch
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.conservation import notes_on_missing_rules
-from raison.methods.traces import read_traces, require, to_numpy
+from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.trace_answers import (
+    answers_from_traces,
+    notes_on_missing_rules,
+    require_traced,
+    tensor_to_numpy,
+)
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.deeplift import (
     elementwise,
@@ -80,31 +84,36 @@ class DeepLIFT(Method):
     needs = frozenset({"gradients"})
 
     def __post_init__(self) -> None:
-        baseline_named(self.baseline)
+        check_baseline(self.baseline)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
-        absent = Absent(words, self.baseline)
+        words = WordEmbeddings(model)
+        absent = Baseline(words, self.baseline)
         pairs = []
         for encoding, target in zip(batch.encodings, batch.targets, strict=True):
-            baseline = absent.rows(encoding, moving(encoding, target, "free"))
+            baseline = absent.rows(encoding, moved_tokens(encoding, target, "free"))
             pairs.append(torch.stack([words.of(encoding), baseline]))
 
         def answer(trace: Trace) -> Answer:
-            return contributions(trace, absent.name)
+            return deeplift_contributions(trace, absent.name)
 
-        return read_traces(model, batch, frozenset(), answer, rules=RESCALE, embeddings=pairs)
+        return answers_from_traces(
+            model, batch, frozenset(), answer, rules=RESCALE, embeddings=pairs
+        )
 
 
-def contributions(trace: Trace, baseline: str) -> Answer:
+def deeplift_contributions(trace: Trace, baseline: str) -> Answer:
     """The contribution of each token, and whether they add up to the change of the value."""
-    scores = to_numpy(require(trace.relevance))
+    scores = tensor_to_numpy(require_traced(trace.relevance))
     change = trace.cuts[0]
     error = change - float(scores.sum())
-    gap = abs(error) / max(abs(change), abs(scores).sum() / 100, SMALLEST)
+    hundredth_of_scores = abs(scores).sum() / 100
+    gap = abs(error) / max(abs(change), hundredth_of_scores, SMALLEST)
     notes = notes_on_missing_rules(trace)
     if gap > GAP:
-        reason = ", since gradients do not add up to it." if notes else ": the dtype is too narrow."
+        reason = ": the dtype is too narrow."
+        if notes:
+            reason = ", since gradients do not add up to it."
         notes.append(f"The scores miss {gap:.0%} of the change{reason}")
     diagnostics = {
         "value": trace.value,

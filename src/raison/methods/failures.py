@@ -1,4 +1,4 @@
-"""What is said when the code of a model or of a method raises what is no sentence for a user.
+"""Failures of a model or a method: which error is raised, and which methods are switched off for a model.
 
 A method that fails on a plain sentence, too, can't follow this model at all: it is switched off for it. One that fails
 on a single text is not.
@@ -38,8 +38,9 @@ def model_failed(model: Model, error: Exception) -> Exception:
     """The error to raise when a model could not even read a text."""
     if isinstance(error, RaisonError) or out_of_memory(error):
         return error
+    reason = error_in_few_words(error)
     return ModelError(
-        f"{model.name} fails on this text ({in_few_words(error)}): shorten or change it (RAISON_DEBUG=1 shows where)."
+        f"{model.name} fails on this text ({reason}): shorten or change it (RAISON_DEBUG=1 shows where)."
     )
 
 
@@ -50,38 +51,39 @@ def method_failed(
     if isinstance(error, RaisonError) or out_of_memory(error):
         return error
     if type(method).__module__.partition(".")[0] != "raison":
-        return MethodFailed(failed_elsewhere(method, error))
+        return MethodFailed(sentence_of_foreign_failure(method, error))
     try:
         plain()
     except Exception as again:
         if out_of_memory(again):
             return again
         sentence = (
-            f"{method.name} can't follow {model.name} ({in_few_words(again)}) and is switched off for it: choose "
+            f"{method.name} can't follow {model.name} ({error_in_few_words(again)}) and is switched off for it: choose "
             "another method (RAISON_DEBUG=1 shows where it fails; please report it)."
         )
         _switched_off.setdefault(model, {})[method.name] = sentence
         return MethodFailed(sentence)
     return MethodFailed(
-        f"{method.name} fails on this text with {model.name} ({in_few_words(error)}): choose another method ("
+        f"{method.name} fails on this text with {model.name} ({error_in_few_words(error)}): choose another method ("
         "RAISON_DEBUG=1 shows where it fails; please report it)."
     )
 
 
-def in_few_words(error: BaseException) -> str:
+def error_in_few_words(error: BaseException) -> str:
     """An error in a few words, on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:LENGTH].rstrip(" :.")
+    message = f"{type(error).__name__}: {error}"
+    on_one_line = " ".join(message.split())
+    return on_one_line[:LENGTH].rstrip(" :.")
 
 
-def failed_elsewhere(method: Method, error: Exception) -> str:
+def sentence_of_foreign_failure(method: Method, error: Exception) -> str:
     """What went wrong in a method that somebody else wrote, and where."""
-    file = sys.modules[type(method).__module__].__dict__.get("__file__")
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
-    ]
+    module = sys.modules[type(method).__module__]
+    file = module.__dict__.get("__file__")
     place = ""
-    if frames:
-        last = frames[-1]
-        place = f" in line {last.lineno} of {os.path.basename(last.filename)}"
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == file:  # the last one counts
+            name = os.path.basename(frame.filename)
+            place = f" in line {frame.lineno} of {name}"
     message = f"{type(error).__name__}: {error}"
     return f"The method {method.name!r} failed{place} ({message}): it is not raison's own, mend it there."

@@ -1,4 +1,4 @@
-"""Generic attention explainability: what attention passes on, weighted by what the answer makes of it."""
+"""GAE, generic attention explainability: what attention passes on, weighted by what the answer makes of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import mean_of_heads, rows_of_answer
-from raison.methods.traces import read_traces, require
+from raison.methods.trace_answers import answers_from_traces, require_traced
 from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["GAE"]
@@ -32,7 +32,7 @@ class GAE(Method):
     watches = frozenset({"attention_gradients", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, relevance_of_answer)
+        return answers_from_traces(model, batch, self.watches, relevance_of_answer)
 
 
 def relevance_of_answer(trace: Trace) -> Answer:
@@ -44,18 +44,22 @@ def relevance_of_answer(trace: Trace) -> Answer:
         if each.kind != "cross":
             relevance[each.rows] += weights @ relevance[each.cols]
             continue
-        own = without_self(relevance[np.ix_(each.rows, each.rows)])
-        source = without_self(relevance[np.ix_(each.cols, each.cols)])
-        relevance[np.ix_(each.rows, each.cols)] += own.T @ weights @ source
+        own_block = np.ix_(each.rows, each.rows)
+        source_block = np.ix_(each.cols, each.cols)
+        cross_block = np.ix_(each.rows, each.cols)
+        own = normalised_self_relevance(relevance[own_block])
+        source = normalised_self_relevance(relevance[source_block])
+        relevance[cross_block] += own.T @ weights @ source
     return Answer(rows_of_answer(trace, relevance - identity))
 
 
 def weighted_attention(each: Map) -> np.ndarray:
     """Ā = mean_h (∇A ⊙ A)⁺"""
-    return mean_of_heads((each.weights * require(each.gradient)).clamp_min(0))
+    weighted = each.weights * require_traced(each.gradient)
+    return mean_of_heads(weighted.clamp_min(0))
 
 
-def without_self(relevance: np.ndarray) -> np.ndarray:
+def normalised_self_relevance(relevance: np.ndarray) -> np.ndarray:
     """R̄: what a self-relevance adds to the identity, rows normalised, on top of the identity."""
     identity = np.eye(len(relevance))
     more = relevance - identity

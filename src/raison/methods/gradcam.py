@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import last_maps
-from raison.methods.traces import read_traces, require, to_numpy
+from raison.methods.trace_answers import answers_from_traces, require_traced, tensor_to_numpy
 from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["GradCAM"]
@@ -29,11 +29,11 @@ class GradCAM(Method):
     watches = frozenset({"attention_gradients", "readout"})
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return read_traces(model, batch, self.watches, activation_map_of_last_attention)
+        return answers_from_traces(model, batch, self.watches, activation_map_of_last_attention)
 
 
 def activation_map_of_last_attention(trace: Trace) -> Answer:
-    readout = require(trace.readout)
+    readout = require_traced(trace.readout)
     scores = np.zeros(len(trace.encoding))
     for last in last_maps(trace.maps):
         scores[last.cols] += readout[last.rows] @ activation_map(last)
@@ -42,8 +42,8 @@ def activation_map_of_last_attention(trace: Trace) -> Answer:
 
 def activation_map(last: Map) -> np.ndarray:
     """[s c] the heads weighted by their mean gradient, positive part, from 0 to 1."""
-    weight_of_head = require(last.gradient).mean((1, 2), keepdim=True)
-    weighted = to_numpy((weight_of_head * last.weights).mean(0).clamp_min(0))
+    weight_of_head = require_traced(last.gradient).mean((1, 2), keepdim=True)
+    weighted = tensor_to_numpy((weight_of_head * last.weights).mean(0).clamp_min(0))
     low = weighted.min()
     high = weighted.max()
     if high > low:

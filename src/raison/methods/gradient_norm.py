@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.traces import GRADIENTS, read_traces, require, to_numpy
+from raison.methods.trace_answers import (
+    GRADIENTS,
+    answers_from_traces,
+    require_traced,
+    tensor_to_numpy,
+)
 from raison.models.protocol import Model, Trace
 
 __all__ = ["GradientNorm", "norm_of_gradient"]
@@ -27,12 +32,12 @@ class GradientNorm(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
-            return Answer(to_numpy(norm_of_gradient(trace)))
+            return Answer(tensor_to_numpy(norm_of_gradient(trace)))
 
-        return read_traces(model, batch, GRADIENTS, answer)
+        return answers_from_traces(model, batch, GRADIENTS, answer)
 
 
 def norm_of_gradient(trace: Trace) -> torch.Tensor:
     """[t]"""
-    norm: torch.Tensor = require(trace.gradient).norm(dim=-1)
+    norm: torch.Tensor = require_traced(trace.gradient).norm(dim=-1)
     return norm

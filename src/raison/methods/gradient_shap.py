@@ -1,4 +1,4 @@
-"""Gradients at random places between random absent texts and the real one."""
+"""GradientSHAP (expected gradients): gradients at random places between random absent texts and the real one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Encoding
-from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.margin import margin
-from raison.methods.paths import MadeOnDemand, Path, slopes_at
+from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.margin import margin_of_95_percent
+from raison.methods.paths import EmbeddingPath, MadeOnDemand, slopes_at
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of
 
@@ -41,22 +41,21 @@ class GradientShap(Method):
     """
 
     samples: int = 50  # gradients; the standard error falls with their square root, or faster
-    baselines: str | tuple[str, ...] = (
-        "auto"  # words | zero | pad | mask | mean | text:…, or several; auto: words
-    )
+    # words | zero | pad | mask | mean | text:…, or several; auto: words
+    baselines: str | tuple[str, ...] = "auto"
     paper = "Erion et al. 2021"
     additive = True
     needs = frozenset({"gradients"})
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 2)
+        check_integer("samples", self.samples, 2)
         if not self.names:
             raise InputError(
                 "baselines names at least one baseline: words, zero, pad, mask, mean or 'text:some words'."
             )
         for name in self.names:
             if name != RANDOM:
-                baseline_named(name)
+                check_baseline(name)
         if len(self.names) > self.samples:
             raise InputError(
                 f"{len(self.names)} baselines need at least as many samples, not {self.samples}."
@@ -65,52 +64,77 @@ class GradientShap(Method):
     @property
     def names(self) -> tuple[str, ...]:
         """The baselines; a bare word of a spec is a name."""
-        given = self.baselines if isinstance(self.baselines, (tuple, list)) else (self.baselines,)
+        given = self.baselines
+        if not isinstance(given, (tuple, list)):
+            given = (given,)
         names = tuple(str(name) for name in given)
-        return (RANDOM,) if names == ("auto",) else names
+        if names == ("auto",):
+            return (RANDOM,)
+        return names
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
-        baselines = [None if name == RANDOM else Absent(words, name) for name in self.names]
-        draws = [
-            Draws.of(words, baselines, batch, index, self.samples) for index in range(len(batch))
-        ]
+        words = WordEmbeddings(model)
+        baselines: list[Baseline | None] = []
+        baseline_names = []
+        for name in self.names:
+            baseline = None
+            if name != RANDOM:
+                baseline = Baseline(words, name)
+                name = baseline.name
+            baselines.append(baseline)
+            baseline_names.append(name)
 
-        def path(point: int) -> Path:
+        draws = []
+        examples: list[int] = []
+        places: list[float] = []
+        samples = []
+        for index, encoding in enumerate(batch.encodings):
+            draw = PathDraws.of(words, baselines, batch, index, self.samples)
+            draws.append(draw)
+            examples += [index] * self.samples
+            places += draw.places.tolist()
+            samples.append(np.zeros((self.samples, len(encoding))))
+
+        def path_of_point(point: int) -> EmbeddingPath:
             index, number = divmod(point, self.samples)
             return draws[index].path(number)
 
-        paths = MadeOnDemand(len(draws) * self.samples, path)
-        places = [float(place) for draw in draws for place in draw.places]
-        examples = [point // self.samples for point in range(len(paths))]
-        samples = [np.zeros((self.samples, len(encoding))) for encoding in batch.encodings]
+        paths = MadeOnDemand(len(places), path_of_point)
         for slope in slopes_at(model, batch, examples, paths, places):
             index, number = divmod(slope.point, self.samples)
             samples[index][number] = slope.parts
 
-        names = [RANDOM if baseline is None else baseline.name for baseline in baselines]
-        return [self.answer(rows, names, batch, index) for index, rows in enumerate(samples)]
+        answers = []
+        for index, rows in enumerate(samples):
+            answers.append(self.answer(rows, baseline_names, batch, index))
+        return answers
 
     def answer(self, samples: np.ndarray, names: list[str], batch: Batch, index: int) -> Answer:
         """The mean of the samples [n t] of one example, and how far it may be off."""
         scores = samples.mean(0)
-        error = standard_error(samples)
-        error_of_total = standard_error(samples.sum(1, keepdims=True))
-        largest = float(np.abs(scores).max())
-        tokens_read = int(batch.targets[index].inputs(samples.shape[1]).sum())
+        error = error_from_differences(samples)
+        error_of_total = error_from_differences(samples.sum(1, keepdims=True))
+        largest_error = float(error.max())
+        largest_score = float(np.abs(scores).max())
+        error_share = 0.0
+        if largest_score:
+            error_share = largest_error / largest_score
+
+        count, size = samples.shape
+        degrees = degrees_of_differences(count)
+        inputs = batch.targets[index].inputs(size)
+        tokens_read = int(inputs.sum())
         return Answer(
             scores,
             parts={
                 "standard_error": error,
-                "margin_95": margin(error, degrees_of_differences(len(samples))),
+                "margin_95": margin_of_95_percent(error, degrees),
             },
             diagnostics={
                 "baseline": ", ".join(names),
                 "samples": self.samples,
-                "standard_error": float(error.max()),
-                "standard_error_share": float(error.max()) / largest
-                if largest
-                else 0.0,  # of the largest score
+                "standard_error": largest_error,
+                "standard_error_share": error_share,  # of the largest score
                 "total": float(scores.sum()),
                 "total_standard_error": float(error_of_total[0]),
             },
@@ -118,11 +142,13 @@ class GradientShap(Method):
         )
 
 
-def standard_error(samples: np.ndarray) -> np.ndarray:
+def error_from_differences(samples: np.ndarray) -> np.ndarray:
     """[t] of the mean of samples [n t], from the differences of neighbours."""
     count = len(samples)
     differences = np.diff(samples, axis=0)
-    return np.asarray(np.sqrt((differences**2).sum(0) / (2 * count * (count - 1))))
+    squares = (differences**2).sum(0)
+    variance = squares / (2 * count * (count - 1))
+    return np.asarray(np.sqrt(variance))
 
 
 def degrees_of_differences(count: int) -> int:
@@ -131,13 +157,13 @@ def degrees_of_differences(count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Draws:
+class PathDraws:
     """What chance decides for one example: where on its path each sample lies, and where the path begins."""
 
-    words: Words
+    words: WordEmbeddings
     encoding: Encoding
     moved: np.ndarray  # [t]
-    baselines: Sequence[Absent | None]  # None: random words
+    baselines: Sequence[Baseline | None]  # None: random words
     baseline_of: np.ndarray  # [n] the number of each sample's baseline
     places: np.ndarray  # [n] α
     seeds: np.ndarray  # [n] for random words, so that a sample can be made whenever it is its turn
@@ -145,29 +171,32 @@ class Draws:
     @classmethod
     def of(
         cls,
-        words: Words,
-        baselines: Sequence[Absent | None],
+        words: WordEmbeddings,
+        baselines: Sequence[Baseline | None],
         batch: Batch,
         index: int,
         samples: int,
-    ) -> Draws:
+    ) -> PathDraws:
         generator = batch.generator(index)
         places = (np.arange(samples) + generator.random(samples)) / samples
         # every baseline as often as the others, at random places
-        baseline_of = generator.permutation(np.arange(samples) % len(baselines))
+        in_turn = np.arange(samples) % len(baselines)
+        baseline_of = generator.permutation(in_turn)
         seeds = generator.integers(2**63, size=samples)
         encoding, target = batch.encodings[index], batch.targets[index]
-        moved = moving(encoding, target, "free")
+        moved = moved_tokens(encoding, target, "free")
         return cls(words, encoding, moved, baselines, baseline_of, places, seeds)
 
-    def path(self, number: int) -> Path:
+    def path(self, number: int) -> EmbeddingPath:
         """The path of a sample."""
         baseline = self.baselines[self.baseline_of[number]]
         own = self.words.of(self.encoding)
         if baseline is not None:
-            return Path(baseline.rows(self.encoding, self.moved), own)
-        moved = torch.from_numpy(self.moved).to(own.device)[:, None]
-        return Path(torch.where(moved, self.random_words(number), own), own)
+            start = baseline.rows(self.encoding, self.moved)
+            return EmbeddingPath(start, own)
+        moved = torch.from_numpy(self.moved).to(own.device)
+        start = torch.where(moved[:, None], self.random_words(number), own)
+        return EmbeddingPath(start, own)
 
     def random_words(self, number: int) -> torch.Tensor:
         """[t d] a word drawn for each token."""

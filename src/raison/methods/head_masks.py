@@ -1,4 +1,4 @@
-"""Which attention heads matter, read off an artifact of `raison heads` (P4 section 4.2).
+"""Masks of attention heads: which heads are syntactic or positional, read from `raison heads` (P4 section 4.2).
 
     synt: α_k − max λ_k > ξ_synt for some relation k       pos: max_r α_r > ξ_pos
 
@@ -16,11 +16,18 @@ import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 
-__all__ = ["KINDS", "check_rule", "corrupt_mask", "head_masks", "head_strengths", "random_masks"]
+__all__ = [
+    "KINDS_OF_HEADS",
+    "check_head_choice",
+    "corrupt_mask",
+    "head_masks",
+    "head_strengths",
+    "random_masks",
+]
 
-KINDS = ("synt", "pos", "both")
+KINDS_OF_HEADS = ("synt", "pos", "both")
 
 
 def head_masks(
@@ -37,24 +44,24 @@ def head_masks(
     heads the first. So a map has at least k heads of each kind that is asked for, and none of what was not measured
     there (no tree says what a decoder's own words depend on).
     """
-    check_rule(kinds, top, syntactic, positional)
+    check_head_choice(kinds, top, syntactic, positional)
     syntactic_strength, positional_strength = head_strengths(artifact)
-    wants_syntactic = kinds != "pos"
-    wants_positional = kinds != "synt"
-    syntactic_mask = strongest_heads(syntactic_strength, syntactic, top if wants_syntactic else 0)
-    positional_mask = strongest_heads(
-        positional_strength, positional, top if wants_positional else 0
-    )
-    return syntactic_mask & wants_syntactic, positional_mask & wants_positional
+    syntactic_mask = np.zeros(syntactic_strength.shape, bool)
+    if kinds != "pos":
+        syntactic_mask = strongest_heads(syntactic_strength, syntactic, top)
+    positional_mask = np.zeros(positional_strength.shape, bool)
+    if kinds != "synt":
+        positional_mask = strongest_heads(positional_strength, positional, top)
+    return syntactic_mask, positional_mask
 
 
-def check_rule(kinds: str, top: int, syntactic: float, positional: float) -> None:
+def check_head_choice(kinds: str, top: int, syntactic: float, positional: float) -> None:
     """Refuse a choice of heads that means nothing."""
-    if kinds not in KINDS:
-        raise InputError(f"The kinds of heads are {', '.join(KINDS)}, not {kinds!r}.")
-    whole("top", top, 0)
-    check_share("syntactic", syntactic)
-    check_share("positional", positional)
+    if kinds not in KINDS_OF_HEADS:
+        raise InputError(f"The kinds of heads are {', '.join(KINDS_OF_HEADS)}, not {kinds!r}.")
+    check_integer("top", top, 0)
+    check_head_share("syntactic", syntactic)
+    check_head_share("positional", positional)
 
 
 def head_strengths(artifact: Artifact) -> tuple[np.ndarray, np.ndarray]:
@@ -71,33 +78,42 @@ def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """(syntactic, positional) strengths of a file's tables; `ValueError` and its like where it has none."""
     positional = np.array(data["positional"]["alpha"], dtype=np.float64)
     syntactic = np.full(positional.shape, -np.inf)
-    with_trees = np.array([kind in data["parsed"] for kind in data["kinds"]])
+    kinds = data["kinds"]
+    with_trees = np.array([kind in data["parsed"] for kind in kinds])
     for relation in data["relations"]:
         if not data["counts"][relation]:
             continue
         alpha = np.array(data["alpha"][relation], dtype=np.float64)
-        if alpha.shape != positional.shape or alpha.min() < 0 or alpha.max() > 1:
+        if alpha.shape != positional.shape or not are_shares(alpha):
             raise ValueError(
                 f"the shares of {relation} are no table of {len(positional)} maps, from 0 to 1"
             )
         advantage = alpha - data["lambda_max"][relation]
-        syntactic[with_trees] = np.maximum(syntactic, advantage)[with_trees]
+        best = np.maximum(syntactic, advantage)
+        syntactic[with_trees] = best[with_trees]
 
-    fits = positional.ndim == 2 and len(positional) == len(data["kinds"])
-    if not fits or not np.isfinite(positional).all() or np.isnan(syntactic).any():
-        raise ValueError("the tables do not fit each other")
-    if positional.min() < 0 or positional.max() > 1:
+    is_table = positional.ndim == 2 and len(positional) == len(kinds)
+    all_numbers = np.isfinite(positional).all() and not np.isnan(syntactic).any()
+    if not is_table or not all_numbers or not are_shares(positional):
         raise ValueError("the tables do not fit each other")
     return syntactic, positional
+
+
+def are_shares(numbers: np.ndarray) -> bool:
+    """Whether no number is below 0 or above 1."""
+    below = numbers.min() < 0
+    above = numbers.max() > 1
+    return not (below or above)
 
 
 def strongest_heads(strength: np.ndarray, threshold: float, top: int) -> np.ndarray:
     """Bool[maps, heads]: those above the threshold, and the best `top` of every row."""
     above = strength > threshold
-    order = np.argsort(-strength, axis=1, kind="stable")[:, :top]
+    strongest_first = np.argsort(-strength, axis=1, kind="stable")
     best = np.zeros(strength.shape, bool)
-    np.put_along_axis(best, order, True, axis=1)
-    return np.asarray(above | (best & np.isfinite(strength)))
+    np.put_along_axis(best, strongest_first[:, :top], True, axis=1)
+    measured = np.isfinite(strength)
+    return np.asarray(above | (best & measured))
 
 
 def random_masks(
@@ -114,8 +130,8 @@ def random_masks(
 
     # the first of those drawn are of both kinds, then come those that are only syntactic, then the others
     new_synt = np.zeros(synt.size, bool)
-    new_synt[drawn[:of_synt]] = True
     new_pos = np.zeros(pos.size, bool)
+    new_synt[drawn[:of_synt]] = True
     new_pos[drawn[:of_both_kinds]] = True
     new_pos[drawn[of_synt:]] = True
     return new_synt.reshape(synt.shape), new_pos.reshape(pos.shape)
@@ -123,15 +139,16 @@ def random_masks(
 
 def corrupt_mask(mask: np.ndarray, rho: float, generator: np.random.Generator) -> np.ndarray:
     """The mask with a share `rho` of its zeros, rounded to whole heads, turned to ones (P4 Figure 4)."""
-    check_share("rho", rho)
+    check_head_share("rho", rho)
     zeros = np.flatnonzero(~mask)
-    turned = generator.permutation(zeros)[: round(rho * len(zeros))]
+    count = round(rho * len(zeros))
+    turned = generator.permutation(zeros)[:count]
     corrupted = np.array(mask)
     corrupted.reshape(-1)[turned] = True
     return corrupted
 
 
-def check_share(name: str, value: object) -> None:
+def check_head_share(name: str, value: object) -> None:
     """Refuse what is not a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise InputError(f"{name} is a number from 0 to 1, not {value}.")

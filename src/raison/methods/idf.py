@@ -1,4 +1,4 @@
-"""How rare a word is: a control that knows the language but not the model."""
+"""Inverse document frequency: how rare a word is, a control that knows the language but not the model."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from raison.core.text_splitting import split_words, stripped_span
 from raison.methods.base import Answer, Batch, Method, method
 from raison.models.protocol import Model
 
-__all__ = ["Idf", "Table", "entry"]
+__all__ = ["Idf", "IdfTable", "idf_entry"]
 
 SHIPPED = Path(__file__).parent / "shipped" / "idf.json"
 
 
 @dataclass(frozen=True)
-class Table:
+class IdfTable:
     """In how many of `documents` each word occurs."""
 
     documents: int
     counts: dict[str, int]  # by entry
 
     @classmethod
-    def of(cls, artifact: Artifact, where: str) -> Table:
+    def of(cls, artifact: Artifact, where: str) -> IdfTable:
         """The table of a file, if it is one."""
         documents = artifact.data.get("documents")
         counts = artifact.data.get("counts")
-        if not is_count(documents) or not isinstance(counts, dict):
+        if not is_positive_count(documents) or not isinstance(counts, dict):
             raise InputError(
                 f"{where} holds no document frequencies: make it anew with `raison idf`."
             )
         for word, count in counts.items():
-            if not is_count(count) or count > documents:
+            if not is_positive_count(count) or count > documents:
                 raise InputError(
                     f"{where} counts {word!r} in {count} of {documents} documents: make it anew with `raison idf`."
                 )
@@ -47,28 +47,29 @@ class Table:
 
     def idf(self, word: str) -> float:
         """ln((1 + documents) / (1 + documents with the word)): from 0 for a word of every document."""
-        return log((1 + self.documents) / (1 + self.counts.get(entry(word), 0)))
+        count = self.counts.get(idf_entry(word), 0)
+        return log((1 + self.documents) / (1 + count))
 
 
-def entry(word: str) -> str:
+def idf_entry(word: str) -> str:
     """Under which name a word is counted: in small letters, without the 's of a possessive."""
     plain = word.lower().replace("’", "'")
     return plain.removesuffix("'s") or plain
 
 
-def read_table(path: str | Path) -> tuple[Table, str]:
+def read_idf_table(path: str | Path) -> tuple[IdfTable, str]:
     """The table of a file and the hash of its content."""
     artifact = Artifact.open(path, "idf")
-    return Table.of(artifact, repr(str(path))), artifact.content()
+    return IdfTable.of(artifact, repr(str(path))), artifact.content()
 
 
 @cache
-def shipped() -> tuple[Table, str]:
+def shipped_idf_table() -> tuple[IdfTable, str]:
     """The table that comes with raison."""
-    return read_table(SHIPPED)
+    return read_idf_table(SHIPPED)
 
 
-def is_count(value: object) -> TypeGuard[int]:
+def is_positive_count(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number from 1 up."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
@@ -85,9 +86,8 @@ class Idf(Method):
     `raison idf`.
     """
 
-    table: str | None = field(
-        default=None, metadata={"file": True}
-    )  # of `raison idf`; None: the shipped one
+    # of `raison idf`; None: the shipped one
+    table: str | None = field(default=None, metadata={"file": True})
 
     paper = "Spärck Jones 1972"
     signed = False
@@ -101,23 +101,30 @@ class Idf(Method):
             )
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        table, content = shipped() if self.table is None else read_table(self.table)
-        return [
-            Answer(rarity(encoding, table), artifacts={"idf": content})
-            for encoding in batch.encodings
-        ]
+        if self.table is None:
+            table, content = shipped_idf_table()
+        else:
+            table, content = read_idf_table(self.table)
+        answers = []
+        for encoding in batch.encodings:
+            scores = rarity_of_tokens(encoding, table)
+            answers.append(Answer(scores, artifacts={"idf": content}))
+        return answers
 
 
-def rarity(encoding: Encoding, table: Table) -> np.ndarray:
+def rarity_of_tokens(encoding: Encoding, table: IdfTable) -> np.ndarray:
     """[t] the rarest word that each token touches; special tokens have none and get 0."""
     scores = np.zeros(len(encoding))
     for segment, text in enumerate(encoding.texts):
         words = split_words(text)
         starts, ends = np.array(words, dtype=np.int64).reshape(-1, 2).T
         idf_of_word = [table.idf(text[start:end]) for start, end in words]
-        for t in np.flatnonzero((encoding.segment == segment) & (encoding.start >= 0)):
+        in_text = (encoding.segment == segment) & (encoding.start >= 0)
+        for t in np.flatnonzero(in_text):
             core = stripped_span(text, int(encoding.start[t]), int(encoding.end[t]))
-            if core is not None:
-                touched = np.flatnonzero((starts < core[1]) & (core[0] < ends))
-                scores[t] = max((idf_of_word[word] for word in touched), default=0.0)
+            if core is None:
+                continue
+            core_start, core_end = core
+            touched = np.flatnonzero((starts < core_end) & (core_start < ends))
+            scores[t] = max((idf_of_word[word] for word in touched), default=0.0)
     return scores

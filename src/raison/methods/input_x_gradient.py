@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.traces import GRADIENTS, read_traces, require, to_numpy
+from raison.methods.trace_answers import (
+    GRADIENTS,
+    answers_from_traces,
+    require_traced,
+    tensor_to_numpy,
+)
 from raison.models.protocol import Model, Trace
 
 __all__ = ["InputXGradient", "gradient_times_embedding"]
@@ -28,11 +33,11 @@ class InputXGradient(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
-            return Answer(to_numpy(gradient_times_embedding(trace)))
+            return Answer(tensor_to_numpy(gradient_times_embedding(trace)))
 
-        return read_traces(model, batch, GRADIENTS, answer)
+        return answers_from_traces(model, batch, GRADIENTS, answer)
 
 
 def gradient_times_embedding(trace: Trace) -> torch.Tensor:
     """[t]"""
-    return (require(trace.gradient) * require(trace.embeddings)).sum(-1)
+    return (require_traced(trace.gradient) * require_traced(trace.embeddings)).sum(-1)

@@ -1,4 +1,4 @@
-"""Gradients collected along a straight path from an absent text to the real one."""
+"""Integrated gradients, collected along a straight path from an absent text to the real one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Absent, Words, baseline_named, moving
-from raison.methods.paths import Path, slopes_at
-from raison.methods.quadrature import FIRST, MOST, Integral, Rule, adaptive, midpoint, reference
+from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.paths import EmbeddingPath, slopes_at
+from raison.methods.quadrature import (
+    FIRST,
+    MOST,
+    Integral,
+    QuadratureRule,
+    adaptive_rule,
+    midpoint_rule,
+    reference_rule,
+)
 from raison.models.protocol import Model
 
 __all__ = ["IntegratedGradients"]
@@ -39,14 +47,12 @@ class IntegratedGradients(Method):
     to zero RMSNorm makes the value jump.
     """
 
-    steps: int | None = (
-        None  # equal steps; None: as many evaluations as it takes, where they are needed
-    )
+    # equal steps; None: as many evaluations as it takes, where they are needed
+    steps: int | None = None
     baseline: str = "auto"  # zero | pad | mask | mean | text:… | auto: mask, else pad, else mean
     rule: str = "midpoint"  # of equal steps; reference: P0's, steps + 1 places with both ends, all weighted alike
-    tolerance: float = (
-        0.01  # of the gap: where the adaptive evaluation ends, and above which a note says so
-    )
+    # of the gap: where the adaptive evaluation ends, and above which a note says so
+    tolerance: float = 0.01
     most: int = MOST  # evaluations of one path at most, without steps
     moved: str = "free"  # free: only what may be removed | all: everything that the target may see
     paper = "Sundararajan et al. 2017"
@@ -55,46 +61,49 @@ class IntegratedGradients(Method):
 
     def __post_init__(self) -> None:
         if self.steps is not None:
-            whole("steps", self.steps, 1)
-        whole("most", self.most, FIRST + 2)
-        baseline_named(self.baseline)
-        between("tolerance", self.tolerance, 0, 1)
-        for name, value, known in (("rule", self.rule, RULES), ("moved", self.moved, MOVED)):
-            if value not in known:
-                raise InputError(f"{name} is one of {', '.join(known)}, not {value!r}.")
+            check_integer("steps", self.steps, 1)
+        check_integer("most", self.most, FIRST + 2)
+        check_baseline(self.baseline)
+        check_in_range("tolerance", self.tolerance, 0, 1)
+        self.check_word("rule", self.rule, RULES)
+        self.check_word("moved", self.moved, MOVED)
         if self.rule == "reference" and self.steps is None:
             raise InputError(
                 "The rule 'reference' needs a number of steps: write steps=100, as P0 did."
             )
 
-    def quadrature(self, rounding: float) -> Rule:
+    def check_word(self, name: str, value: str, known: tuple[str, ...]) -> None:
+        if value not in known:
+            raise InputError(f"{name} is one of {', '.join(known)}, not {value!r}.")
+
+    def quadrature(self, rounding: float) -> QuadratureRule:
         """The rule of one path; `rounding` is the relative precision of the model's values."""
         if self.steps is None:
-            return adaptive(self.tolerance, rounding, self.most)
+            return adaptive_rule(self.tolerance, rounding, self.most)
         if self.rule == "midpoint":
-            return midpoint(self.steps)
-        return reference(self.steps)
+            return midpoint_rule(self.steps)
+        return reference_rule(self.steps)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
-        absent = Absent(words, self.baseline)
+        words = WordEmbeddings(model)
+        absent = Baseline(words, self.baseline)
         rounding = ROUNDING * torch.finfo(absent.dtype).eps
         moved = []
         walks = []
         for encoding, target in zip(batch.encodings, batch.targets, strict=True):
-            moving_tokens = moving(encoding, target, self.moved)
-            path = Path(absent.rows(encoding, moving_tokens), words.of(encoding))
+            moving_tokens = moved_tokens(encoding, target, self.moved)
+            path = EmbeddingPath(absent.rows(encoding, moving_tokens), words.of(encoding))
             moved.append(moving_tokens)
-            walks.append(Walk(path, self.quadrature(rounding)))
+            walks.append(PathIntegration(path, self.quadrature(rounding)))
 
         integrate_together(model, batch, walks)
-        return [
-            self.answer(walk, absent, batch, index, moved[index])
-            for index, walk in enumerate(walks)
-        ]
+        answers = []
+        for index, walk in enumerate(walks):
+            answers.append(self.answer(walk, absent, batch, index, moved[index]))
+        return answers
 
     def answer(
-        self, walk: Walk, absent: Absent, batch: Batch, index: int, moved: np.ndarray
+        self, walk: PathIntegration, absent: Baseline, batch: Batch, index: int, moved: np.ndarray
     ) -> Answer:
         """The scores of one example, and whether they add up."""
         integral = walk.integral
@@ -104,7 +113,8 @@ class IntegratedGradients(Method):
                 f"{absent.name!r}: use another one, or equal steps (steps=50), which keep off the baseline itself."
             )
         encoding = batch.encodings[index]
-        tokens_read = int(batch.targets[index].inputs(len(encoding)).sum())
+        inputs = batch.targets[index].inputs(len(encoding))
+        tokens_read = int(inputs.sum())
         diagnostics = {
             "value": integral.end,
             "baseline_value": integral.start,
@@ -113,10 +123,11 @@ class IntegratedGradients(Method):
             "completeness_error": integral.error,
             "points": integral.places,
         }
+        notes = [*absent.notes(encoding, moved), *self.doubts(integral)]
         return Answer(
             integral.scores,
             diagnostics=diagnostics,
-            notes=(*absent.notes(encoding, moved), *self.doubts(integral)),
+            notes=tuple(notes),
             cost={"forwards": walk.evaluations, "tokens": walk.evaluations * tokens_read},
         )
 
@@ -129,9 +140,11 @@ class IntegratedGradients(Method):
             remedy = f"try another baseline, or more points (most={self.most})"
 
         if integral.gap > self.tolerance:
-            size = f"by {100 * integral.gap:.2g} %, {abs(integral.error):.2g}"
-            exact_enough = self.steps is None and integral.settled
-            reason = "the model computes no more exactly" if exact_enough else remedy
+            percent = 100 * integral.gap
+            size = f"by {percent:.2g} %, {abs(integral.error):.2g}"
+            reason = remedy
+            if self.steps is None and integral.settled:
+                reason = "the model computes no more exactly"
             notes.append(
                 f"The scores miss what they should add up to, {difference:.4g}, {size}: {reason}."
             )
@@ -146,15 +159,14 @@ class IntegratedGradients(Method):
 
 
 @dataclass
-class Walk:
+class PathIntegration:
     """A path, and the rule that decides at which places of it the model is asked."""
 
-    path: Path
-    rule: Rule
+    path: EmbeddingPath
+    rule: QuadratureRule
     evaluations: int = 0
-    wanted: np.ndarray = field(
-        init=False
-    )  # places that the rule wants to know about; none at its end
+    # places that the rule wants to know about; none at its end
+    wanted: np.ndarray = field(init=False)
     integral: Integral = field(init=False)  # what the rule returns at its end
 
     def __post_init__(self) -> None:
@@ -170,14 +182,14 @@ class Walk:
             self.integral = end.value
 
 
-def integrate_together(model: Model, batch: Batch, walks: Sequence[Walk]) -> None:
+def integrate_together(model: Model, batch: Batch, walks: Sequence[PathIntegration]) -> None:
     """Follow each path as its rule wants, all of them a round at a time."""
     while any(len(walk.wanted) for walk in walks):
         examples: list[int] = []
         places: list[float] = []
         for index, walk in enumerate(walks):
             examples += [index] * len(walk.wanted)
-            places += [float(place) for place in walk.wanted]
+            places += walk.wanted.tolist()
 
         values = np.zeros(len(places))
         parts: dict[int, np.ndarray] = {}
@@ -191,6 +203,5 @@ def integrate_together(model: Model, batch: Batch, walks: Sequence[Walk]) -> Non
             points = range(first, first + len(walk.wanted))
             first = points.stop
             if points:
-                walk.tell(
-                    values[points.start : points.stop], np.stack([parts[point] for point in points])
-                )
+                parts_of_walk = np.stack([parts[point] for point in points])
+                walk.tell(values[points.start : points.stop], parts_of_walk)

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import SetValues, evaluate_sets
 from raison.methods.margin import answer_with_margin
@@ -22,7 +22,7 @@ MOST_OWN = 0.9  # share of its own residual that a draw may explain before its i
 
 
 @dataclass
-class Design:
+class WeightedSets:
     """The sets [n u] that are asked about, and what each weighs; everything and nothing come besides."""
 
     keep: np.ndarray  # [n u]
@@ -46,9 +46,8 @@ class KernelShap(Method):
     the draws have left when φ is fitted.
     """
 
-    samples: int | None = (
-        None  # sets asked besides everything and nothing; None: 500 and 4 for each unit
-    )
+    # sets asked besides everything and nothing; None: 500 and 4 for each unit
+    samples: int | None = None
     paired: bool = True  # draw sets together with their complements
 
     paper = "Lundberg & Lee 2017"
@@ -57,21 +56,28 @@ class KernelShap(Method):
 
     def __post_init__(self) -> None:
         if self.samples is not None:
-            whole("samples", self.samples, 2)
+            check_integer("samples", self.samples, 2)
         if not isinstance(self.paired, bool):
             raise InputError(f"paired is True or False, not {self.paired}.")
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        designs = [
-            self.design(len(units), batch.generator(i)) for i, units in enumerate(batch.units)
-        ]
-        sets = [with_ends(design.keep) for design in designs]
-        asked = evaluate_sets(model, batch, sets)
-        return [fit(design, values) for design, values in zip(designs, asked, strict=True)]
+        designs = []
+        sets = []
+        for index, units in enumerate(batch.units):
+            design = self.choose_sets(len(units), batch.generator(index))
+            designs.append(design)
+            sets.append(sets_with_both_ends(design.keep))
 
-    def design(self, size: int, random: np.random.Generator) -> Design:
-        """Which sets of `size` units to ask about."""
-        samples = 500 + 4 * size if self.samples is None else self.samples
+        answers = []
+        for design, asked in zip(designs, evaluate_sets(model, batch, sets), strict=True):
+            answers.append(fit_shapley_values(design, asked))
+        return answers
+
+    def choose_sets(self, size: int, random: np.random.Generator) -> WeightedSets:
+        """Which sets of `size` units to ask about, and what each weighs."""
+        samples = self.samples
+        if samples is None:
+            samples = 500 + 4 * size
         all_fit = 2**size - 2 <= samples
         if not all_fit and samples < 4 * size:
             raise InputError(
@@ -81,42 +87,51 @@ class KernelShap(Method):
 
         parts = [np.zeros((0, size), bool)]
         weights = [np.zeros(0)]
-        weight_of_size = {
-            k: (size - 1) / (k * (size - k)) for k in range(1, size)
-        }  # of all sets of a size
+        # of all sets of a size
+        weight_of_size = {k: (size - 1) / (k * (size - k)) for k in range(1, size)}
         left = samples
         for small in range(1, size // 2 + 1):
             sizes = sorted({small, size - small})
             count = comb(size, small) * len(sizes)
-            expected = left * sum(weight_of_size[k] for k in sizes) / sum(weight_of_size.values())
+            weight = sum(weight_of_size[k] for k in sizes)
+            expected = left * weight / sum(weight_of_size.values())
             # the first sizes are what tells units apart, so they are taken in any case
             drawing_is_cheaper = small > 1 and expected < count and not all_fit
             if count > left or drawing_is_cheaper:
                 break
             for k in sizes:
-                parts.append(all_sets_of(size, k))
-                weights.append(np.full(comb(size, k), weight_of_size.pop(k) / comb(size, k)))
+                sets = all_sets_of(size, k)
+                weight_of_set = weight_of_size.pop(k) / comb(size, k)
+                parts.append(sets)
+                weights.append(np.full(len(sets), weight_of_set))
             left -= count
 
-        rows_per_draw = 2 if self.paired else 1
+        rows_per_draw = 1
+        if self.paired:
+            rows_per_draw = 2
         drawn = np.zeros((0, size), bool)
         if weight_of_size and left >= rows_per_draw:
             drawn = draw_sets(random, size, weight_of_size, limit=left, rows_per_draw=rows_per_draw)
+            weight_of_draw = sum(weight_of_size.values()) / max(1, len(drawn))
             parts.append(drawn)
-            weights.append(np.full(len(drawn), sum(weight_of_size.values()) / max(1, len(drawn))))
-        return Design(np.concatenate(parts), np.concatenate(weights), len(drawn), rows_per_draw)
+            weights.append(np.full(len(drawn), weight_of_draw))
+        keep = np.concatenate(parts)
+        return WeightedSets(keep, np.concatenate(weights), len(drawn), rows_per_draw)
 
 
-def with_ends(keep: np.ndarray) -> np.ndarray:
+def sets_with_both_ends(keep: np.ndarray) -> np.ndarray:
     """[n+2 u] the sets, then nothing, then everything."""
     size = keep.shape[1]
-    return np.concatenate([keep, np.zeros((1, size), bool), np.ones((1, size), bool)])
+    nothing = np.zeros((1, size), bool)
+    everything = np.ones((1, size), bool)
+    return np.concatenate([keep, nothing, everything])
 
 
 def all_sets_of(size: int, count: int) -> np.ndarray:
     """[n u] every set of `count` of `size` units."""
-    members = np.array(list(combinations(range(size), count)), dtype=np.int64).reshape(-1, count)
-    keep = np.zeros((len(members), size), bool)
+    sets = list(combinations(range(size), count))
+    members = np.array(sets, dtype=np.int64).reshape(-1, count)
+    keep = np.zeros((len(sets), size), bool)
     np.put_along_axis(keep, members, True, axis=1)
     return keep
 
@@ -138,12 +153,13 @@ def draw_sets(
     chances = weights / weights.sum()
     rows = np.zeros((0, size), bool)
     for _ in range(ROUNDS):
-        different = len(np.unique(np.packbits(rows, axis=1), axis=0))
-        count = (limit - different) // rows_per_draw
+        different = np.unique(np.packbits(rows, axis=1), axis=0)
+        count = (limit - len(different)) // rows_per_draw
         if count <= 0:
             break
         size_of_draw = random.choice(sizes, size=count, p=chances)
-        place_in_order = random.random((count, size)).argsort(1).argsort(1)
+        order = random.random((count, size)).argsort(1)
+        place_in_order = order.argsort(1)
         keep = place_in_order < size_of_draw[:, None]
         if rows_per_draw == 2:
             keep = np.stack([keep, ~keep], axis=1).reshape(-1, size)
@@ -151,7 +167,7 @@ def draw_sets(
     return rows
 
 
-def fit(design: Design, asked: SetValues) -> Answer:
+def fit_shapley_values(design: WeightedSets, asked: SetValues) -> Answer:
     """The weighted least squares solution that adds up, and its sampling error."""
     *_, nothing, everything = asked.value
     size = design.keep.shape[1]
@@ -167,31 +183,30 @@ def fit(design: Design, asked: SetValues) -> Answer:
     kept = design.keep.astype(float)
     share_kept = kept.mean(1)
     centred = kept - share_kept[:, None]  # [n u] what tells units apart; rows sum to zero
-    rest = (
-        asked.value[:-2] - nothing - share_kept * gain
-    )  # [n] what equal shares do not account for
+    # [n] what equal shares do not account for
+    rest = asked.value[:-2] - nothing - share_kept * gain
     weighted = centred * design.weight[:, None]
     inverse = np.linalg.pinv(weighted.T @ centred, rcond=1e-10, hermitian=True)  # [u u]
     apart = inverse @ (weighted.T @ rest)  # sums to zero
     apart -= apart.mean()
+    scores = gain / size + apart
 
     error = np.zeros(size)
     degrees = 1
     if design.drawn:
         residual = rest - centred @ apart
-        drawn = slice(len(kept) - design.drawn, None)
-        split = (-1, design.rows_per_draw, size)
-        influence = (weighted[drawn] * residual[drawn, None]).reshape(split).sum(
-            1
-        ) @ inverse  # [draws u]
-        own = (
-            ((weighted[drawn] @ inverse) * centred[drawn]).reshape(split).sum((1, 2))
-        )  # how much a draw fits itself
+        first_drawn = len(kept) - design.drawn
+        weighted, centred = weighted[first_drawn:], centred[first_drawn:]
+        draws = (-1, design.rows_per_draw, size)
+        # [draws u]
+        pulls = weighted * residual[first_drawn:, None]
+        influence = pulls.reshape(draws).sum(1) @ inverse
+        # how much a draw fits itself
+        fitted = (weighted @ inverse) * centred
+        own = fitted.reshape(draws).sum((1, 2))
         influence /= 1 - np.minimum(own, MOST_OWN)[:, None]
-        error = np.sqrt(len(influence) * influence.var(0, ddof=1))
-        degrees = int(
-            (1 - own).sum()
-        )  # what the fit leaves of the draws; sets that are taken whole have no part in it
-    return answer_with_margin(
-        gain / size + apart, error, degrees, diagnostics=facts, cost=asked.cost
-    )
+        variance = len(influence) * influence.var(0, ddof=1)
+        error = np.sqrt(variance)
+        # what the fit leaves of the draws; sets that are taken whole have no part in it
+        degrees = int((1 - own).sum())
+    return answer_with_margin(scores, error, degrees, diagnostics=facts, cost=asked.cost)

@@ -1,4 +1,4 @@
-"""Units removed one by one."""
+"""Leave one out: units removed one by one."""
 
 from __future__ import annotations
 
@@ -28,10 +28,15 @@ class LeaveOneOut(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         # one row for each unit that goes; the last row keeps all
-        sets = [~np.eye(len(units) + 1, len(units), dtype=bool) for units in batch.units]
+        sets = []
+        for units in batch.units:
+            removed = np.eye(len(units) + 1, len(units), dtype=bool)
+            sets.append(~removed)
+
         answers = []
         for asked in evaluate_sets(model, batch, sets):
             whole = asked.value[-1]
+            scores = whole - asked.value[:-1]
             facts = {"value": whole, "evaluations": asked.evaluations}
-            answers.append(Answer(whole - asked.value[:-1], diagnostics=facts, cost=asked.cost))
+            answers.append(Answer(scores, diagnostics=facts, cost=asked.cost))
         return answers

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import SetValues, evaluate_sets
 from raison.methods.margin import answer_with_margin
@@ -44,36 +44,50 @@ class Lime(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 2)
-        between("width", self.width, 0)
-        between("ridge", self.ridge, 0)
+        check_integer("samples", self.samples, 2)
+        check_in_range("width", self.width, 0)
+        check_in_range("ridge", self.ridge, 0)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        samples = [self.draw(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
-        # what is there without any unit is asked for the record: the linear model does not go through it
-        sets = [np.concatenate([keep, np.zeros((1, keep.shape[1]), bool)]) for keep in samples]
-        asked = evaluate_sets(model, batch, sets)
-        return [self.fit(keep, values) for keep, values in zip(samples, asked, strict=True)]
+        samples = []
+        sets = []
+        for index, units in enumerate(batch.units):
+            size = len(units)
+            keep = self.draw_samples(size, batch.generator(index))
+            samples.append(keep)
+            # what is there without any unit is asked for the record: the linear model does not go through it
+            nothing = np.zeros((1, size), bool)
+            sets.append(np.concatenate([keep, nothing]))
 
-    def draw(self, size: int, random: np.random.Generator) -> np.ndarray:
+        answers = []
+        for keep, asked in zip(samples, evaluate_sets(model, batch, sets), strict=True):
+            answers.append(self.fit_linear_model(keep, asked))
+        return answers
+
+    def draw_samples(self, size: int, random: np.random.Generator) -> np.ndarray:
         """[n u] the whole text, then sets from which at least one unit is gone."""
         count = self.samples - 1
-        gone = random.integers(1, size + 1, count) if size else np.zeros(count, np.int64)
-        place_in_order = random.random((count, size)).argsort(1).argsort(1)
+        gone = np.zeros(count, np.int64)
+        if size:
+            gone = random.integers(1, size + 1, count)
+        order = random.random((count, size)).argsort(1)
+        place_in_order = order.argsort(1)
         keep = place_in_order >= gone[:, None]
-        return np.concatenate([np.ones((1, size), bool), keep])
+        whole_text = np.ones((1, size), bool)
+        return np.concatenate([whole_text, keep])
 
-    def fit(self, keep: np.ndarray, asked: SetValues) -> Answer:
-        """The weighted ridge regression."""
+    def fit_linear_model(self, keep: np.ndarray, asked: SetValues) -> Answer:
+        """The weighted ridge regression on the sets [n u] that are kept."""
         size = keep.shape[1]
         value = asked.value[:-1]
         weight = self.weights(keep)
 
-        rows = np.concatenate(
-            [np.ones((len(keep), 1)), keep], axis=1
-        )  # [n 1+u] the intercept comes first
+        # [n 1+u] the intercept comes first
+        intercept = np.ones((len(keep), 1))
+        rows = np.concatenate([intercept, keep], axis=1)
         penalty = np.diag([0.0] + [self.ridge] * size)
-        inverse = np.linalg.inv((rows * weight[:, None]).T @ rows + penalty)
+        weighted_rows = rows * weight[:, None]
+        inverse = np.linalg.inv(weighted_rows.T @ rows + penalty)
         coefficients = inverse @ (rows.T @ (weight * value))
         residual = value - rows @ coefficients
 
@@ -81,12 +95,18 @@ class Lime(Method):
         own = weight * ((rows @ inverse) * rows).sum(1)  # [n] how much a sample fits itself
         leverage = weight * residual / (1 - np.minimum(own, MOST_OWN))
         influence = (rows * leverage[:, None]) @ inverse  # [n 1+u] on the coefficients
-        error = np.sqrt(len(keep) * influence.var(0, ddof=1))[1:]
+        variance = len(keep) * influence.var(0, ddof=1)
+        error = np.sqrt(variance)[1:]
         effective_samples = weight.sum() ** 2 / (weight**2).sum()
         degrees = int(effective_samples - own.sum())
 
-        spread = weight @ (value - np.average(value, weights=weight)) ** 2
-        fit = float(1 - weight @ residual**2 / spread) if spread > 0 else 1.0
+        # the weighted R²
+        fit = 1.0
+        mean = np.average(value, weights=weight)
+        spread = weight @ (value - mean) ** 2
+        if spread > 0:
+            unexplained = weight @ residual**2 / spread
+            fit = float(1 - unexplained)
         facts = {
             "value": value[0],
             "empty": asked.value[-1],
@@ -102,5 +122,9 @@ class Lime(Method):
 
     def weights(self, keep: np.ndarray) -> np.ndarray:
         """π(z) of each set [n u]."""
-        distance = 1 - np.sqrt(keep.mean(1)) if keep.shape[1] else np.zeros(len(keep))
-        return np.asarray(np.exp(-((distance / self.width) ** 2)))
+        count, size = keep.shape
+        distance = np.zeros(count)
+        if size:
+            distance = 1 - np.sqrt(keep.mean(1))
+        exponent = -((distance / self.width) ** 2)
+        return np.asarray(np.exp(exponent))

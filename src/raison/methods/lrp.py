@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.conservation import with_conservation
-from raison.methods.traces import read_traces, require, to_numpy
+from raison.methods.trace_answers import (
+    answer_with_conservation,
+    answers_from_traces,
+    require_traced,
+    tensor_to_numpy,
+)
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import (
@@ -65,6 +69,6 @@ class LRP(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
-            return with_conservation(to_numpy(require(trace.relevance)), trace)
+            return answer_with_conservation(tensor_to_numpy(require_traced(trace.relevance)), trace)
 
-        return read_traces(model, batch, frozenset({"relevance"}), answer, rules=ALPHA_BETA)
+        return answers_from_traces(model, batch, frozenset({"relevance"}), answer, rules=ALPHA_BETA)

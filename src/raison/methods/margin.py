@@ -1,4 +1,4 @@
-"""How far a score may be off: the half width of a 95 % interval, from a standard error and Student's t distribution.
+"""Margins of error: half the width of a score's 95 % interval, from its standard error and Student's t distribution.
 
 A standard error that was itself estimated from a few draws is often too small. Two standard errors then cover less than
 95 %; quantiles of Student's t are larger just so much that they cover 95 % where the draws are normal.
@@ -14,13 +14,13 @@ import numpy as np
 
 from raison.methods.base import Answer
 
-__all__ = ["LEVEL", "answer_with_margin", "margin", "t_quantile"]
+__all__ = ["LEVEL", "answer_with_margin", "margin_of_95_percent", "t_quantile"]
 
 LEVEL = 0.95  # of the interval: its name in `parts` is margin_95
 PRECISION = 1e-12  # relative, of a quantile
 
 
-def margin(standard_error: np.ndarray, degrees: int) -> np.ndarray:
+def margin_of_95_percent(standard_error: np.ndarray, degrees: int) -> np.ndarray:
     """Half the width of the 95 % interval around each score: standard error × t quantile.
 
     `degrees`: degrees of freedom of the standard error, at least 1. For a mean of n independent draws they are n − 1,
@@ -41,7 +41,7 @@ def answer_with_margin(
     largest = float(error.max(initial=0.0))
     return Answer(
         scores,
-        parts={"standard_error": error, "margin_95": margin(error, degrees)},
+        parts={"standard_error": error, "margin_95": margin_of_95_percent(error, degrees)},
         diagnostics={**diagnostics, "sampling_error": largest},
         cost=cost,
     )

@@ -1,4 +1,4 @@
-"""P4: relevance through the attention heads that matter, rolled out."""
+"""Masked LRP (P4): relevance through the attention heads that matter, rolled out."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.core.spec import between, one_of
+from raison.core.parameters import check_choice, check_in_range
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.head_masks import check_rule, corrupt_mask, head_masks, random_masks
-from raison.methods.transformer_attribution import WATCHES, attribute_through_heads
+from raison.methods.head_masks import check_head_choice, corrupt_mask, head_masks, random_masks
+from raison.methods.transformer_attribution import ATTRIBUTION_WATCHES, attribute_through_heads
 from raison.models.protocol import Model
 from raison.models.relevance.mode import Heads
 
@@ -32,27 +32,25 @@ class MaskedLRP(Method):
     paper = "P4: Song et al. 2024"
     signed = False
     additive = True
-    watches = WATCHES
+    watches = ATTRIBUTION_WATCHES
 
     # a file made by `raison heads`; None: what comes with the model
     heads: str | None = field(default=None, metadata={"file": True})
     kinds: str = "both"  # synt | pos | both
-    top: int = (
-        1  # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
-    )
-    syntactic: float = (
-        0.1  # a head is syntactic if it finds a relation so much better than the best fixed offset
-    )
+    # so many heads of a block at least, where fewer pass the thresholds; 0: thresholds only
+    top: int = 1
+    # a head is syntactic if it finds a relation so much better than the best fixed offset
+    syntactic: float = 0.1
     positional: float = 0.8  # and positional if it looks at one offset in so many of the cases
     variant: str = "paper"  # paper | released
     random: bool = False  # as many heads anywhere, drawn by the seed: the ablation of P4's Table 1
     corruption: float = 0.0  # share of the other heads that are let through as well: P4's Figure 4
 
     def __post_init__(self) -> None:
-        check_rule(self.kinds, self.top, self.syntactic, self.positional)
-        one_of("variant", self.variant, ("paper", "released"))
+        check_head_choice(self.kinds, self.top, self.syntactic, self.positional)
+        check_choice("variant", self.variant, ("paper", "released"))
         if self.corruption:
-            between("corruption", self.corruption, 0, 1)
+            check_in_range("corruption", self.corruption, 0, 1)
         if self.random not in (True, False):
             raise InputError(f"random is True or False, not {self.random!r}.")
         if self.heads is not None and not (isinstance(self.heads, str) and self.heads):
@@ -60,16 +58,18 @@ class MaskedLRP(Method):
 
     @property
     def needs(self) -> frozenset[str]:
-        basic = frozenset({"gradients", "attention"})
-        return basic if self.heads is not None else basic | {"heads"}
+        needs = frozenset({"gradients", "attention"})
+        if self.heads is None:
+            needs |= {"heads"}
+        return needs
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        artifact = Artifact.open(self.heads or model.head_statistics or "", "heads")
+        path = self.heads or model.head_statistics or ""
+        artifact = Artifact.open(path, "heads")
         masks = head_masks(artifact, self.kinds, self.top, self.syntactic, self.positional)
-        if (
-            self.random or self.corruption
-        ):  # the same heads for all texts: the seed decides, as in P4's five masks
-            masks = self.vary(masks, np.random.default_rng(batch.seed))
+        if self.random or self.corruption:
+            # the same heads for all texts: the seed decides, as in P4's five masks
+            masks = self.changed_masks(masks, np.random.default_rng(batch.seed))
         syntactic, positional = masks
 
         heads = Heads(syntactic, positional, released=self.variant == "released")
@@ -87,7 +87,7 @@ class MaskedLRP(Method):
             answer.notes = (*answer.notes, *notes)
         return answers
 
-    def vary(
+    def changed_masks(
         self, masks: tuple[np.ndarray, np.ndarray], generator: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """The masks of an ablation."""
@@ -106,4 +106,5 @@ def notes_on_empty_blocks(chosen: np.ndarray) -> list[str]:
     empty = np.flatnonzero(~chosen.any(1)).tolist()
     if not empty:
         return []
-    return [f"No head was chosen in block {', '.join(map(str, empty))}: relevance goes around it."]
+    blocks = ", ".join(map(str, empty))
+    return [f"No head was chosen in block {blocks}: relevance goes around it."]

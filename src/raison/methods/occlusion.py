@@ -1,4 +1,4 @@
-"""Windows of neighbouring units removed together."""
+"""Occlusion: windows of neighbouring units removed together."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Units
-from raison.core.spec import whole
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import evaluate_sets
 from raison.models.protocol import Model
@@ -35,8 +35,8 @@ class Occlusion(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        whole("window", self.window, 1)
-        whole("stride", self.stride, 1)
+        check_integer("window", self.window, 1)
+        check_integer("stride", self.stride, 1)
         if self.stride > self.window:
             raise InputError(
                 f"A stride of {self.stride} leaves units between windows of {self.window} out: "
@@ -44,17 +44,26 @@ class Occlusion(Method):
             )
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        covers = [self.windows(units) for units in batch.units]
-        sets = [np.concatenate([~cover, np.ones((1, cover.shape[1]), bool)]) for cover in covers]
+        covers = []
+        sets = []
+        for units in batch.units:
+            cover = self.windows(units)
+            covers.append(cover)
+            whole_text = np.ones((1, len(units)), bool)
+            sets.append(np.concatenate([~cover, whole_text]))
+
         answers = []
         for cover, asked in zip(covers, evaluate_sets(model, batch, sets), strict=True):
             whole = asked.value[-1]
             drop = whole - asked.value[:-1]  # [n]
             windows_of_unit = np.maximum(1, cover.sum(0))
-            facts = {"value": whole, "evaluations": asked.evaluations, "windows": len(cover)}
-            answers.append(
-                Answer(drop @ cover / windows_of_unit, diagnostics=facts, cost=asked.cost)
-            )
+            scores = drop @ cover / windows_of_unit
+            facts = {
+                "value": whole,
+                "evaluations": asked.evaluations,
+                "windows": len(cover),
+            }
+            answers.append(Answer(scores, diagnostics=facts, cost=asked.cost))
         return answers
 
     def windows(self, units: Units) -> np.ndarray:
@@ -64,14 +73,13 @@ class Occlusion(Method):
         for segment in np.unique(segment_of_unit):
             inside = np.flatnonzero(segment_of_unit == segment)
             window = min(self.window, len(inside))
-            before = (
-                (window - 1) // self.stride * self.stride
-            )  # the first window that reaches the first unit
+            # the first window that reaches the first unit
+            before = (window - 1) // self.stride * self.stride
             starts = np.arange(-before, len(inside), self.stride)[:, None]
 
-            place = np.full(
-                len(units), -window - before
-            )  # of each unit in its text; the others are far away
+            # of each unit in its text; the others are far away
+            place = np.full(len(units), -window - before)
             place[inside] = np.arange(len(inside))
-            covers.append((starts <= place) & (place < starts + window))
+            ends = starts + window
+            covers.append((starts <= place) & (place < ends))
         return np.concatenate(covers)

@@ -1,4 +1,4 @@
-"""What a model that explains itself says: its own attention, or its own selection."""
+"""The own explanation of a model that explains itself: its attention, or its selection."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ class Own(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         speaker = cast("SelfExplaining", model)  # it offers "own"
         weights = speaker.own(batch.encodings)
-        if not hasattr(
-            model, "selected"
-        ):  # asked of the object itself, which may stand for another model
+        # asked of the object itself, which may stand for another model
+        if not hasattr(model, "selected"):
             return [Answer(each) for each in weights]
 
         selected = cast("Selecting", model).selected(batch.encodings)
         answers = []
         for each, tokens, units in zip(weights, selected, batch.units, strict=True):
-            answers.append(Answer(each, selected=units_touched(units, tokens)))
+            answers.append(Answer(each, selected=units_of_tokens(units, tokens)))
         return answers
 
 
-def units_touched(units: Units, tokens: np.ndarray) -> np.ndarray:
+def units_of_tokens(units: Units, tokens: np.ndarray) -> np.ndarray:
     """[u] whether one of a unit's tokens is among `tokens` [t]."""
     touched = np.zeros(len(units), bool)
     touched[units.of[tokens & (units.of >= 0)]] = True

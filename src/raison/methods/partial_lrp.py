@@ -1,4 +1,4 @@
-"""LRP of the last block's attention weights."""
+"""Partial LRP: relevance of the last block's attention weights."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.conservation import with_conservation
 from raison.methods.lrp import ALPHA_BETA
 from raison.methods.rollout import last_maps, mean_of_heads
-from raison.methods.traces import require
+from raison.methods.trace_answers import answer_with_conservation, require_traced
 from raison.models.protocol import Model
 
 __all__ = ["PartialLRP"]
@@ -39,10 +38,10 @@ class PartialLRP(Method):
         for index, trace in model.trace(
             batch.encodings, batch.targets, want=want, rules=ALPHA_BETA
         ):
-            readout = require(plain[index].readout)
+            readout = require_traced(plain[index].readout)
             scores = np.zeros(len(trace.encoding))
             for last in last_maps(trace.maps):
-                relevance = mean_of_heads(require(last.relevance).clamp_min(0))
+                relevance = mean_of_heads(require_traced(last.relevance).clamp_min(0))
                 scores[last.cols] += readout[last.rows] @ relevance
-            answers[index] = with_conservation(scores, trace)
+            answers[index] = answer_with_conservation(scores, trace)
         return [answers[index] for index in range(len(batch))]

@@ -1,4 +1,4 @@
-"""Straight paths from absent texts to real ones, and the gradients on them."""
+"""Straight paths of embeddings from absent texts to real ones, and the slopes (gradients) on them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from raison.methods.base import Batch
-from raison.methods.traces import GRADIENTS, require, to_numpy
+from raison.methods.trace_answers import GRADIENTS, require_traced, tensor_to_numpy
 from raison.models.protocol import Model
 
-__all__ = ["MadeOnDemand", "Path", "Slope", "slopes_at"]
+__all__ = ["EmbeddingPath", "MadeOnDemand", "SlopeAtPoint", "slopes_at"]
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class MadeOnDemand(Sequence[T]):
 
 
 @dataclass(frozen=True)
-class Path:
+class EmbeddingPath:
     """The straight line from a baseline to a text, in word embeddings."""
 
     start: torch.Tensor  # [t d]
@@ -58,7 +58,7 @@ class Path:
 
 
 @dataclass(frozen=True)
-class Slope:
+class SlopeAtPoint:
     """The value and the gradient at one point of a path."""
 
     point: int  # of those that were asked for
@@ -70,9 +70,9 @@ def slopes_at(
     model: Model,
     batch: Batch,
     examples: Sequence[int],
-    paths: Sequence[Path],
+    paths: Sequence[EmbeddingPath],
     places: Sequence[float],
-) -> Iterator[Slope]:
+) -> Iterator[SlopeAtPoint]:
     """The slope at one place of each path; `examples` says which example of the batch each path leads to."""
 
     def embeddings_at(point: int) -> torch.Tensor:
@@ -85,5 +85,6 @@ def slopes_at(
         embeddings=MadeOnDemand(len(places), embeddings_at),
     )
     for point, trace in traces:
-        parts = (require(trace.gradient) * paths[point].change).sum(-1)
-        yield Slope(point, trace.value, to_numpy(parts))
+        change = paths[point].change
+        parts = (require_traced(trace.gradient) * change).sum(-1)
+        yield SlopeAtPoint(point, trace.value, tensor_to_numpy(parts))

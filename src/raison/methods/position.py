@@ -1,4 +1,4 @@
-"""Scores by place alone: what a real method has to beat."""
+"""Position scores: by place in the text alone, what a real method has to beat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core.errors import InputError
-from raison.core.spec import between
+from raison.core.parameters import check_in_range
 from raison.methods.base import Answer, Batch, Method, method
 from raison.models.protocol import Model
 
@@ -32,7 +32,7 @@ class Position(Method):
     def __post_init__(self) -> None:
         if self.favours not in ("end", "start"):
             raise InputError(f"position favours the end or the start, not {self.favours!r}.")
-        between("power", self.power, 0)
+        check_in_range("power", self.power, 0)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         answers = []

@@ -1,4 +1,4 @@
-"""The integral over a path of a vector whose parts add up to the slope of a known scalar.
+"""Quadrature: rules (midpoint, reference, adaptive) for the integral of a gradient over a path.
 
     I = ∫₀¹ G(α) dα,  G(α) ∈ Rᵗ,  Σ_t G_t(α) = F′(α)
 
@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["Integral", "Rule", "adaptive", "midpoint", "reference"]
+__all__ = ["Integral", "QuadratureRule", "adaptive_rule", "midpoint_rule", "reference_rule"]
 
 # The adaptive rule; its constants were chosen on paths of SST-2 sentences and tried on others (benchmarks/paths.py)
 FIRST = 7  # midpoints of the first round
 MOST = 243  # places, the ends included
 ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
 ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
+# tolerances that the errors of all stretches may add up to: those that F tells, and others
 KNOWN, HIDDEN = (
     4.0,
     1.5,
-)  # tolerances that the errors of all stretches may add up to: those that F tells, and others
+)
 UNEQUAL = 2.0  # a stretch is halved where its error exceeds twice an equal share of what is allowed
 
 
@@ -46,7 +47,9 @@ class Integral:
     @property
     def gap(self) -> float:
         """|error| relative to `scale`."""
-        return abs(self.error) / self.scale if self.scale > 0 else 0.0
+        if self.scale <= 0:
+            return 0.0
+        return abs(self.error) / self.scale
 
     @property
     def scale(self) -> float:
@@ -55,30 +58,43 @@ class Integral:
         Where the scores of both signs cancel, F(1) − F(0) is close to zero, and dividing by it would call any
         rounding a huge gap.
         """
-        return max(abs(self.end - self.start), 0.01 * float(np.abs(self.scores).sum()))
+        difference = abs(self.end - self.start)
+        sizes = float(np.abs(self.scores).sum())
+        return max(difference, 0.01 * sizes)
 
 
-Rule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
+QuadratureRule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
 
 
-def midpoint(steps: int) -> Rule:
+def midpoint_rule(steps: int) -> QuadratureRule:
     """N equal steps, each with its middle: α = (k + ½) / N. Exact for a constant G, even with one step."""
     inside = (np.arange(steps) + 0.5) / steps
-    values, slopes = yield np.concatenate([[0.0], inside, [1.0]])
-    return Integral(slopes[1:-1].mean(0), float(values[0]), float(values[-1]), steps)
+    places = np.concatenate([[0.0], inside, [1.0]])
+    values, slopes = yield places
+    scores = slopes[1:-1].mean(0)
+    return integral_of_path(scores, values, steps)
 
 
-def reference(steps: int) -> Rule:
+def reference_rule(steps: int) -> QuadratureRule:
     """P0's released quadrature: N + 1 places with both ends, α = k / N, and their plain mean.
 
     That is neither the trapezoid rule (its ends count half) nor a convergent rule of higher order: its error falls
     with 1 / N only. It is here for comparisons.
     """
-    values, slopes = yield np.arange(steps + 1) / steps
-    return Integral(slopes.mean(0), float(values[0]), float(values[-1]), steps + 1)
+    places = np.arange(steps + 1) / steps
+    values, slopes = yield places
+    scores = slopes.mean(0)
+    return integral_of_path(scores, values, len(places))
 
 
-def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
+def integral_of_path(scores: np.ndarray, values: np.ndarray, places: int) -> Integral:
+    """The integral along a path at whose places, in their order, F is `values`."""
+    start = float(values[0])
+    end = float(values[-1])
+    return Integral(scores, start, end, places)
+
+
+def adaptive_rule(tolerance: float, rounding: float = 0.0, most: int = MOST) -> QuadratureRule:
     """Few places where G is flat, many where it is not: only the bad stretches are halved.
 
     The first round takes seven midpoints and both ends. Between two neighbours G is taken for the polynomial through
@@ -93,83 +109,97 @@ def adaptive(tolerance: float, rounding: float = 0.0, most: int = MOST) -> Rule:
     or when `most` places have been asked for, and then it says that it has not settled. `rounding` is the relative
     precision of F: below it there is nothing to learn.
     """
-    places = np.concatenate([[0.0], (np.arange(FIRST) + 0.5) / FIRST, [1.0]])
+    inside = (np.arange(FIRST) + 0.5) / FIRST
+    places = np.concatenate([[0.0], inside, [1.0]])
     values, slopes = yield places
     for _ in range(ROUNDS):
-        integral, bad = judge(places, values, slopes, tolerance, rounding)
+        integral, badness = judge_integral(places, values, slopes, tolerance, rounding)
         room = most - len(places)
-        if (
-            integral.settled or room <= 0 or not bad.any()
-        ):  # nothing to halve where G is not even finite
+        # there is nothing to halve where G is not even finite
+        if integral.settled or room <= 0 or not badness.any():
             return integral
-        worst_first = np.argsort(-bad, kind="stable")
-        halved = worst_first[: min(room, int((bad > 0).sum()))]
+        count = min(room, int((badness > 0).sum()))
+        worst_first = np.argsort(-badness, kind="stable")
+        halved = worst_first[:count]
         new_places = (places[halved] + places[halved + 1]) / 2
         new_values, new_slopes = yield new_places
 
         places = np.concatenate([places, new_places])
+        values = np.concatenate([values, new_values])
+        slopes = np.concatenate([slopes, new_slopes])
         order = np.argsort(places, kind="stable")
-        places = places[order]
-        values = np.concatenate([values, new_values])[order]
-        slopes = np.concatenate([slopes, new_slopes])[order]
-    return judge(places, values, slopes, tolerance, rounding)[0]
+        places, values, slopes = places[order], values[order], slopes[order]
+    integral, _ = judge_integral(places, values, slopes, tolerance, rounding)
+    return integral
 
 
-def judge(
+def judge_integral(
     places: np.ndarray, values: np.ndarray, slopes: np.ndarray, tolerance: float, rounding: float
 ) -> tuple[Integral, np.ndarray]:
     """The integral as far as it is known, and which stretches between neighbours are to be halved (> 0: how badly)."""
-    parts = stretches(places, ORDER) @ slopes  # [n-1 t]
-    lower = stretches(places, ORDER - 1) @ slopes
-    integral = Integral(parts.sum(0), float(values[0]), float(values[-1]), len(places))
+    parts = weights_of_stretches(places, ORDER) @ slopes  # [n-1 t]
+    lower_parts = weights_of_stretches(places, ORDER - 1) @ slopes
+    integral = integral_of_path(parts.sum(0), values, len(places))
 
-    # errors of all stretches [n-1], in shares of what is allowed for them together
-    known = np.abs(np.diff(values) - parts.sum(1))  # of the sum
-    hidden = np.linalg.norm(parts - lower, axis=1)
+    # errors of all stretches [n-1]: of the sum, and those that cancel between tokens
+    known = np.abs(np.diff(values) - parts.sum(1))
+    hidden = np.linalg.norm(parts - lower_parts, axis=1)
+
     noise = rounding * float(np.abs(values).max())
-    allowed = max(tolerance * float(np.linalg.norm(integral.scores)), noise)
+    length = float(np.linalg.norm(integral.scores))
+    allowed = max(tolerance * length, noise)
     errors = known
     if allowed:
-        errors = np.maximum(known / (KNOWN * allowed), hidden / (HIDDEN * allowed))
+        # in shares of what is allowed for all stretches together
+        known_shares = known / (KNOWN * allowed)
+        hidden_shares = hidden / (HIDDEN * allowed)
+        errors = np.maximum(known_shares, hidden_shares)
 
     adds_up = abs(integral.error) <= max(tolerance * integral.scale, noise)
     small_errors = errors.sum() <= 1
     if small_errors and adds_up:
         return integral, np.zeros(len(errors))
+
     open_integral = replace(integral, settled=False)
     share = UNEQUAL / len(errors)
-    if small_errors or errors.max() <= share:
-        # only the total is off, or nothing stands out
-        return open_integral, largest_half(errors if adds_up else known)
-    return open_integral, np.where(errors > share, errors, 0.0)
+    if not small_errors and errors.max() > share:
+        return open_integral, np.where(errors > share, errors, 0.0)
+    # only the total is off, or nothing stands out
+    if adds_up:
+        return open_integral, largest_half_of_errors(errors)
+    return open_integral, largest_half_of_errors(known)
 
 
-def largest_half(errors: np.ndarray) -> np.ndarray:
+def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
     """The largest errors that together make half of the sum; zero in place of the others."""
     order = np.argsort(-errors, kind="stable")
-    count = int(np.searchsorted(np.cumsum(errors[order]), errors.sum() / 2)) + 1
+    cumulated = np.cumsum(errors[order])
+    count = int(np.searchsorted(cumulated, errors.sum() / 2)) + 1
+    chosen = order[:count]
     largest = np.zeros(len(errors))
-    largest[order[:count]] = errors[order[:count]]
+    largest[chosen] = errors[chosen]
     return largest
 
 
-def stretches(places: np.ndarray, order: int) -> np.ndarray:
+def weights_of_stretches(places: np.ndarray, order: int) -> np.ndarray:
     """[n-1 n] weights: the integral between neighbours of the polynomial through the `order` nearest places."""
     size = len(places)
     left, right = places[:-1], places[1:]
     width = (right - left)[:, None]
     middle = ((left + right) / 2)[:, None]
-    first = np.clip(
-        np.arange(size - 1) + 1 - order // 2, 0, size - order
-    )  # of the places around each stretch
+    # of the places around each stretch
+    nearest = np.arange(size - 1) + 1 - order // 2
+    first = np.clip(nearest, 0, size - order)
     window = first[:, None] + np.arange(order)  # [n-1 order]
 
     # in units of the stretch, from its middle: -1/2 to 1/2
     local = (places[window] - middle) / width
     power = np.arange(order)
-    moments = np.where(power % 2 == 0, 0.5**power / (power + 1), 0.0)
+    even_moments = 0.5**power / (power + 1)
+    moments = np.where(power % 2 == 0, even_moments, 0.0)
     right_sides = np.broadcast_to(moments[:, None], (size - 1, order, 1))
-    weights = np.linalg.solve(local[:, None, :] ** power[:, None], right_sides)
+    powers_of_places = local[:, None, :] ** power[:, None]
+    weights = np.linalg.solve(powers_of_places, right_sides)
 
     result = np.zeros((size - 1, size))
     np.put_along_axis(result, window, weights[..., 0] * width, axis=1)

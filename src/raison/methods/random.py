@@ -19,6 +19,8 @@ class Random(Method):
     axis = "unit"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [
-            Answer(batch.generator(i).random(len(units))) for i, units in enumerate(batch.units)
-        ]
+        answers = []
+        for index, units in enumerate(batch.units):
+            generator = batch.generator(index)
+            answers.append(Answer(generator.random(len(units))))
+        return answers

@@ -1,4 +1,4 @@
-"""How tokens mix, block after block, on the one axis of an encoding.
+"""Roll-out of attention maps over blocks, on the one axis of an encoding: which token each row got its content from.
 
 A map of attention (or of anything else that says how much row i takes from column j) is laid on a matrix over the
 whole axis, whatever streams it connects: an encoder's own words, a decoder's, or a decoder's words and the source. So a
@@ -14,23 +14,23 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import torch
 
-from raison.methods.traces import to_numpy
+from raison.methods.trace_answers import tensor_to_numpy
 from raison.models.protocol import Map, Trace
 
 __all__ = [
     "last_maps",
+    "map_on_axis",
     "maps_of_answer",
     "mean_of_heads",
-    "mean_of_layers",
+    "mean_of_maps_by_kind",
     "normalise_rows",
-    "on_axis",
     "roll_out",
     "rows_of_answer",
     "sum_of_maps",
 ]
 
 
-def on_axis(size: int, each: Map, weights: np.ndarray) -> np.ndarray:
+def map_on_axis(size: int, each: Map, weights: np.ndarray) -> np.ndarray:
     """[t t] with `weights` [s c] at the map's rows and columns, and zeros elsewhere."""
     matrix = np.zeros((size, size))
     matrix[np.ix_(each.rows, each.cols)] = weights
@@ -59,7 +59,7 @@ def rows_of_answer(trace: Trace, matrix: np.ndarray) -> np.ndarray:
 
 def mean_of_heads(tensor: torch.Tensor) -> np.ndarray:
     """[s c] of [h s c]."""
-    return to_numpy(tensor.mean(0))
+    return tensor_to_numpy(tensor.mean(0))
 
 
 def maps_of_answer(maps: Sequence[Map]) -> list[Map]:
@@ -77,14 +77,14 @@ def sum_of_maps(size: int, maps: Iterable[tuple[Map, np.ndarray]]) -> np.ndarray
     """[t t] the sum of maps, each with its weights [s c]."""
     total = np.zeros((size, size))
     for each, weights in maps:
-        total += on_axis(size, each, weights)
+        total += map_on_axis(size, each, weights)
     return total
 
 
-def mean_of_layers(size: int, maps: Sequence[tuple[Map, np.ndarray]]) -> np.ndarray:
+def mean_of_maps_by_kind(size: int, maps: Sequence[tuple[Map, np.ndarray]]) -> np.ndarray:
     """[t t] the mean of all maps of a kind, each with its weights [s c]; kinds are added up."""
     layers = Counter(each.kind for each, _ in maps)
     total = np.zeros((size, size))
     for each, weights in maps:
-        total += on_axis(size, each, weights) / layers[each.kind]
+        total += map_on_axis(size, each, weights) / layers[each.kind]
     return total

@@ -1,4 +1,4 @@
-"""Shapley values as the mean over random orders of units."""
+"""Shapley sampling: Shapley values as the mean over random orders of units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.kept_sets import SetValues, evaluate_sets
 from raison.methods.margin import answer_with_margin
@@ -39,27 +39,33 @@ class ShapleySampling(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        whole("permutations", self.permutations, 2)
+        check_integer("permutations", self.permutations, 2)
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        walks = [self.walk(len(units), batch.generator(i)) for i, units in enumerate(batch.units)]
-        most_cells = max((walk.cells for walk in walks), default=0)
+        orders = []
+        for index, units in enumerate(batch.units):
+            orders.append(self.draw_orders(len(units), batch.generator(index)))
+        most_cells = max((each.cells for each in orders), default=0)
         if most_cells <= CELLS:
-            asked = evaluate_sets(model, batch, [walk.sets() for walk in walks])
+            asked = evaluate_sets(model, batch, [each.sets() for each in orders])
         else:  # one text after the other, some of its orders at a time: memory does not grow with their number
-            asked = [
-                evaluate_in_parts(model, batch, index, walk) for index, walk in enumerate(walks)
-            ]
-        return [walk.answer(values) for walk, values in zip(walks, asked, strict=True)]
+            asked = []
+            for index, each in enumerate(orders):
+                asked.append(evaluate_orders_in_parts(model, batch, index, each))
+        return [each.answer(values) for each, values in zip(orders, asked, strict=True)]
 
-    def walk(self, size: int, random: np.random.Generator) -> Walk:
+    def draw_orders(self, size: int, random: np.random.Generator) -> UnitOrders:
         """Random orders, or all sets where they are fewer."""
-        if 2**size - 2 <= 2 * self.permutations * max(0, size - 1):
-            return Walk(size)
-        return Walk(size, random.random((self.permutations, size)).argsort(1))
+        count_of_all_sets = 2**size - 2
+        if count_of_all_sets <= 2 * self.permutations * max(0, size - 1):
+            return UnitOrders(size)
+        ranks = random.random((self.permutations, size)).argsort(1)
+        return UnitOrders(size, ranks)
 
 
-def evaluate_in_parts(model: Model, batch: Batch, index: int, walk: Walk) -> SetValues:
+def evaluate_orders_in_parts(
+    model: Model, batch: Batch, index: int, orders: UnitOrders
+) -> SetValues:
     """What all sets of one text are worth, asked in parts."""
     alone = replace(
         batch,
@@ -69,15 +75,20 @@ def evaluate_in_parts(model: Model, batch: Batch, index: int, walk: Walk) -> Set
         whole=(),
         predicted=(),
     )
-    parts = [evaluate_sets(model, alone, [keep])[0] for keep in walk.parts()]
-    value = np.concatenate([part.value for part in parts])
-    evaluations = sum(part.evaluations for part in parts)
-    cost = {name: sum(part.cost[name] for part in parts) for name in parts[0].cost}
-    return SetValues(value, evaluations, cost)
+    values: list[np.ndarray] = []
+    evaluations = 0
+    cost: dict[str, float] = {}
+    for keep in orders.parts():
+        (part,) = evaluate_sets(model, alone, [keep])
+        values.append(part.value)
+        evaluations += part.evaluations
+        for name, spent in part.cost.items():
+            cost[name] = cost.get(name, 0) + spent
+    return SetValues(np.concatenate(values), evaluations, cost)
 
 
 @dataclass
-class Walk:
+class UnitOrders:
     """Sets that are asked about, and what follows from their values."""
 
     size: int
@@ -92,16 +103,20 @@ class Walk:
 
     def sets(self) -> np.ndarray:
         """[n u] of each order its beginnings, then those of its reverse; or all sets."""
-        return every_set(self.size) if self.ranks is None else beginnings(self.ranks)
+        return (
+            every_set_of_units(self.size)
+            if self.ranks is None
+            else beginnings_of_orders(self.ranks)
+        )
 
     def parts(self) -> Iterator[np.ndarray]:
         """The sets of a few orders after the others."""
         if self.ranks is None:
-            yield every_set(self.size)
+            yield every_set_of_units(self.size)
             return
         together = max(1, CELLS * len(self.ranks) // self.cells)
         for first in range(0, len(self.ranks), together):
-            yield beginnings(self.ranks[first : first + together])
+            yield beginnings_of_orders(self.ranks[first : first + together])
 
     def answer(self, asked: SetValues) -> Answer:
         """Shapley values from what the sets are worth."""
@@ -111,10 +126,9 @@ class Walk:
             "evaluations": asked.evaluations,
         }
         if self.ranks is None:
-            scores = exact_values(every_set(self.size), asked.value)
-            return answer_with_margin(
-                scores, np.zeros(len(scores)), 1, diagnostics=facts, cost=asked.cost
-            )
+            scores = exact_shapley_values(every_set_of_units(self.size), asked.value)
+            no_error = np.zeros(len(scores))
+            return answer_with_margin(scores, no_error, 1, diagnostics=facts, cost=asked.cost)
 
         pairs, size = self.ranks.shape
         facts["value"] = asked.value[size]
@@ -123,33 +137,36 @@ class Walk:
         forward = np.take_along_axis(gain[:, 0], self.ranks, axis=1)
         backward = np.take_along_axis(gain[:, 1], size - 1 - self.ranks, axis=1)
         mean_of_pair = (forward + backward) / 2  # [p u]
+        scores = mean_of_pair.mean(0)
         error = mean_of_pair.std(0, ddof=1) / np.sqrt(pairs)
-        return answer_with_margin(
-            mean_of_pair.mean(0), error, pairs - 1, diagnostics=facts, cost=asked.cost
-        )
+        return answer_with_margin(scores, error, pairs - 1, diagnostics=facts, cost=asked.cost)
 
 
-def beginnings(ranks: np.ndarray) -> np.ndarray:
+def beginnings_of_orders(ranks: np.ndarray) -> np.ndarray:
     """[n u] for each order of `ranks` [p u] the first 0, 1, … units, then the same of its reverse."""
     size = ranks.shape[1]
-    forward = ranks[:, None, :] < np.arange(size + 1)[:, None]  # [p k u] the first k units
+    counts = np.arange(size + 1)
+    forward = ranks[:, None, :] < counts[:, None]  # [p k u] the first k units
     backward = ~forward[:, ::-1]
     return np.stack([forward, backward], axis=1).reshape(-1, size)
 
 
-def every_set(size: int) -> np.ndarray:
+def every_set_of_units(size: int) -> np.ndarray:
     """[n u] all sets, nothing first, everything last."""
     bits = np.arange(2**size)[:, None] >> np.arange(size)
     return np.asarray(bits % 2 == 1)
 
 
-def exact_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
+def exact_shapley_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
     """[u] Shapley values from the values of all sets."""
     size = keep.shape[1]
     # chance[k]: that exactly a certain set of k units is there when a certain unit arrives
-    chances = [1 / (size * comb(size - 1, k)) for k in range(size)]
-    chance = np.array([*chances, 0.0])
+    chance = np.zeros(size + 1)
+    for k in range(size):
+        chance[k] = 1 / (size * comb(size - 1, k))
+
     count = keep.sum(1)
-    with_unit = np.where(count > 0, chance[count - 1], 0) * value
+    chance_before = np.where(count > 0, chance[count - 1], 0)
+    with_unit = chance_before * value
     without_unit = chance[count] * value
     return np.asarray(keep.T @ with_unit - (~keep).T @ without_unit)

@@ -1,4 +1,4 @@
-"""Gradients averaged over noisy copies of the text."""
+"""SmoothGrad: gradients averaged over noisy copies of the text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import torch
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Words
+from raison.methods.baselines import WordEmbeddings
 from raison.methods.gradient_norm import norm_of_gradient
 from raison.methods.input_x_gradient import gradient_times_embedding
-from raison.methods.margin import margin
+from raison.methods.margin import margin_of_95_percent
 from raison.methods.paths import MadeOnDemand
-from raison.methods.traces import GRADIENTS, to_numpy
+from raison.methods.trace_answers import GRADIENTS, tensor_to_numpy
 from raison.models.protocol import Model, Trace
 
 __all__ = ["SmoothGrad"]
@@ -47,12 +47,13 @@ class SmoothGrad(Method):
     needs = GRADIENTS
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
         number = isinstance(self.noise, (int, float)) and not isinstance(self.noise, bool)
         if not number or not 0 <= self.noise < math.inf:
             raise InputError(f"noise is a number from 0 up, not {self.noise}.")
         if self.of not in MAPS:
-            raise InputError(f"of is one of {', '.join(MAPS)}, not {self.of!r}.")
+            known = ", ".join(MAPS)
+            raise InputError(f"of is one of {known}, not {self.of!r}.")
 
     @property
     def signed(self) -> bool:
@@ -65,40 +66,50 @@ class SmoothGrad(Method):
         return self.of == "input_x_gradient"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        words = Words(model)
-        copies = 1 if self.noise == 0 else self.samples
-        clouds = [
-            Cloud.around(words, batch, index, self.noise, copies) for index in range(len(batch))
-        ]
+        words = WordEmbeddings(model)
+        copies = self.samples
+        if self.noise == 0:
+            copies = 1
+        clouds = []
+        maps = []
+        examples: list[int] = []
+        for index, encoding in enumerate(batch.encodings):
+            clouds.append(NoisyEmbeddings.around(words, batch, index, self.noise, copies))
+            maps.append(np.zeros((copies, len(encoding))))
+            examples += [index] * copies
 
         def noisy_copy(run: int) -> torch.Tensor:
             index, number = divmod(run, copies)
             return clouds[index].copy(number)
 
-        runs = len(batch) * copies
         traces = model.trace(
-            [batch.encodings[run // copies] for run in range(runs)],
-            [batch.targets[run // copies] for run in range(runs)],
+            [batch.encodings[index] for index in examples],
+            [batch.targets[index] for index in examples],
             want=GRADIENTS,
-            embeddings=MadeOnDemand(runs, noisy_copy),
+            embeddings=MadeOnDemand(len(examples), noisy_copy),
         )
-        maps = [np.zeros((copies, len(encoding))) for encoding in batch.encodings]
+        map_of = MAPS[self.of]
         for run, trace in traces:
             index, number = divmod(run, copies)
-            maps[index][number] = to_numpy(MAPS[self.of](trace))
-        return [
-            mean_map(maps[index], clouds[index].sigma, batch, index) for index in range(len(batch))
-        ]
+            maps[index][number] = tensor_to_numpy(map_of(trace))
+
+        answers = []
+        for index, cloud in enumerate(clouds):
+            answers.append(mean_of_noisy_maps(maps[index], cloud.sigma, batch, index))
+        return answers
 
 
-def mean_map(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:
+def mean_of_noisy_maps(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer:
     """The mean of the maps [n t] of one example, and how far it may be off."""
     copies, size = maps.shape
-    error = maps.std(0, ddof=1) / math.sqrt(copies) if copies > 1 else np.zeros(size)
+    error = np.zeros(size)
+    if copies > 1:
+        error = maps.std(0, ddof=1) / math.sqrt(copies)
     parts: dict[str, object] = {"standard_error": error}
     if copies > 1 or sigma == 0:
-        parts["margin_95"] = margin(error, copies - 1)
-    tokens_read = int(batch.targets[index].inputs(size).sum())
+        parts["margin_95"] = margin_of_95_percent(error, copies - 1)
+    inputs = batch.targets[index].inputs(size)
+    tokens_read = int(inputs.sum())
     return Answer(
         maps.mean(0),
         parts=parts,
@@ -108,7 +119,7 @@ def mean_map(maps: np.ndarray, sigma: float, batch: Batch, index: int) -> Answer
 
 
 @dataclass(frozen=True)
-class Cloud:
+class NoisyEmbeddings:
     """A text's embeddings and the noise around them."""
 
     centre: torch.Tensor  # [t d]
@@ -116,17 +127,22 @@ class Cloud:
     seeds: np.ndarray  # [n] of each copy, so that a copy can be made whenever it is its turn
 
     @classmethod
-    def around(cls, words: Words, batch: Batch, index: int, noise: float, copies: int) -> Cloud:
+    def around(
+        cls, words: WordEmbeddings, batch: Batch, index: int, noise: float, copies: int
+    ) -> NoisyEmbeddings:
         encoding = batch.encodings[index]
         centre = words.of(encoding)
-        inputs = torch.from_numpy(batch.targets[index].inputs(len(encoding))).to(centre.device)
-        read = centre[inputs]
+        inputs = batch.targets[index].inputs(len(encoding))
+        read = centre[torch.from_numpy(inputs).to(centre.device)]
         sigma = noise * float(read.max() - read.min())
-        return cls(centre, sigma, batch.generator(index).integers(2**63, size=copies))
+        seeds = batch.generator(index).integers(2**63, size=copies)
+        return cls(centre, sigma, seeds)
 
     def copy(self, number: int) -> torch.Tensor:
         """[t d] the embeddings with noise; the centre itself where there is none."""
         if self.sigma == 0:
             return self.centre
-        drawn = np.random.default_rng(self.seeds[number]).standard_normal(self.centre.shape)
-        return self.centre + torch.from_numpy(self.sigma * drawn).to(self.centre)
+        generator = np.random.default_rng(self.seeds[number])
+        drawn = generator.standard_normal(self.centre.shape)
+        noise = torch.from_numpy(self.sigma * drawn)
+        return self.centre + noise.to(self.centre)

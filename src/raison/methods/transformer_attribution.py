@@ -1,4 +1,4 @@
-"""Gradient ⊙ relevance of attention weights, rolled out."""
+"""Transformer attribution: gradient ⊙ relevance of attention weights, rolled out."""
 
 from __future__ import annotations
 
@@ -9,16 +9,21 @@ import numpy as np
 
 from raison.core.errors import InputError
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.conservation import relevance_reached, with_conservation
 from raison.methods.lrp import ALPHA_BETA
-from raison.methods.rollout import mean_of_heads, normalise_rows, on_axis, roll_out, rows_of_answer
-from raison.methods.traces import require
+from raison.methods.rollout import (
+    map_on_axis,
+    mean_of_heads,
+    normalise_rows,
+    roll_out,
+    rows_of_answer,
+)
+from raison.methods.trace_answers import answer_with_conservation, require_traced, sum_of_relevance
 from raison.models.protocol import Map, Model, Trace
 from raison.models.relevance.mode import Heads
 
-__all__ = ["WATCHES", "TransformerAttribution", "attribute_through_heads"]
+__all__ = ["ATTRIBUTION_WATCHES", "TransformerAttribution", "attribute_through_heads"]
 
-WATCHES = frozenset({"attention_gradients", "readout"})
+ATTRIBUTION_WATCHES = frozenset({"attention_gradients", "readout"})
 
 
 @method("transformer_attribution")
@@ -34,7 +39,7 @@ class TransformerAttribution(Method):
     signed = False
     additive = True
     needs = frozenset({"gradients", "attention"})
-    watches = WATCHES
+    watches = ATTRIBUTION_WATCHES
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         return attribute_through_heads(model, batch, None)
@@ -45,10 +50,10 @@ def attribute_through_heads(model: Model, batch: Batch, heads: Heads | None) -> 
 
     Two passes: one for the gradients of the attention weights, one for their relevance.
     """
-    plain = dict(model.trace(batch.encodings, batch.targets, want=WATCHES))
+    plain = dict(model.trace(batch.encodings, batch.targets, want=ATTRIBUTION_WATCHES))
     if heads is not None:
         first = next(iter(plain.values()))
-        check_shape(heads, first.maps, model)
+        check_shape_of_heads(heads, first.maps, model)
 
     rules = ALPHA_BETA.through(heads)
     as_released = heads is not None and heads.released
@@ -59,9 +64,10 @@ def attribute_through_heads(model: Model, batch: Batch, heads: Heads | None) -> 
             # with a mask the published code does not halve what it saves for the roll-out
             scores = rolled_out_relevance(trace, plain.pop(index), factor=2.0)
             # it does not conserve, and does not claim to
-            answers[index] = Answer(scores, diagnostics={"relevance_sum": relevance_reached(trace)})
+            answers[index] = Answer(scores, diagnostics={"relevance_sum": sum_of_relevance(trace)})
         else:
-            answers[index] = with_conservation(rolled_out_relevance(trace, plain.pop(index)), trace)
+            scores = rolled_out_relevance(trace, plain.pop(index))
+            answers[index] = answer_with_conservation(scores, trace)
     return [answers[index] for index in range(len(batch))]
 
 
@@ -72,22 +78,27 @@ def rolled_out_relevance(trace: Trace, plain: Trace, factor: float = 1.0) -> np.
     everything where an answer is read from all rows. (The published code sets the entry of [CLS] to zero.)
     """
     size = len(trace.encoding)
+    identity = np.eye(size)
     blocks = []
     around_attention = np.ones(size)
     for relevance_map, plain_map in zip(trace.maps, plain.maps, strict=True):
-        product = require(plain_map.gradient) * require(relevance_map.relevance) * factor
-        block = on_axis(size, relevance_map, mean_of_heads(product.clamp_min(0))) + np.eye(size)
+        gradient = require_traced(plain_map.gradient)
+        product = gradient * require_traced(relevance_map.relevance) * factor
+        weights = mean_of_heads(product.clamp_min(0))
+        block = map_on_axis(size, relevance_map, weights) + identity
         around_attention /= block.sum(1)
         blocks.append(normalise_rows(block))
-    return rows_of_answer(plain, roll_out(blocks, size) - np.diag(around_attention))
+    through_attention = roll_out(blocks, size) - np.diag(around_attention)
+    return rows_of_answer(plain, through_attention)
 
 
-def check_shape(heads: Heads, maps: Sequence[Map], model: Model) -> None:
+def check_shape_of_heads(heads: Heads, maps: Sequence[Map], model: Model) -> None:
     """Refuse heads of another model."""
-    shape = (len(maps), len(maps[0].weights))
-    if heads.syntactic.shape != shape:
-        other = " x ".join(map(str, heads.syntactic.shape))
+    layers, width = len(maps), len(maps[0].weights)
+    shape = heads.syntactic.shape
+    if shape != (layers, width):
+        other = " x ".join(map(str, shape))
         raise InputError(
-            f"This file has {other} heads, but {model.name} has {shape[0]} x {shape[1]}: make one with "
+            f"This file has {other} heads, but {model.name} has {layers} x {width}: make one with "
             f"`raison heads -m {model.name}`."
         )

@@ -1,4 +1,4 @@
-"""The same score everywhere: what a real method has to beat."""
+"""Uniform scores: the same everywhere, what a real method has to beat."""
 
 from __future__ import annotations
 
@@ -25,4 +25,8 @@ class Uniform(Method):
     axis = "unit"
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
-        return [Answer(np.full(len(units), 1 / max(1, len(units)))) for units in batch.units]
+        answers = []
+        for units in batch.units:
+            share = 1 / max(1, len(units))
+            answers.append(Answer(np.full(len(units), share)))
+        return answers

@@ -1,4 +1,4 @@
-"""How far a token's state moves when another token's value is switched off."""
+"""Value zeroing: how far a token's state moves when another token's value is switched off."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import one_of
+from raison.core.parameters import check_choice
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.rollout import normalise_rows, on_axis, roll_out, rows_of_answer
-from raison.methods.traces import read_traces, to_numpy
+from raison.methods.rollout import map_on_axis, normalise_rows, roll_out, rows_of_answer
+from raison.methods.trace_answers import answers_from_traces, tensor_to_numpy
 from raison.models.protocol import Map, Model, Trace
 
 __all__ = ["ValueZeroing"]
@@ -33,21 +33,24 @@ class ValueZeroing(Method):
     layers: str = "rollout"  # last | rollout
 
     def __post_init__(self) -> None:
-        one_of("layers", self.layers, ("last", "rollout"))
+        check_choice("layers", self.layers, ("last", "rollout"))
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
             size = len(trace.encoding)
             blocks = [matrix_of_block(size, each) for each in trace.zeroed]
-            combined = roll_out(blocks, size) if self.layers == "rollout" else blocks[-1]
+            combined = blocks[-1]
+            if self.layers == "rollout":
+                combined = roll_out(blocks, size)
             return Answer(rows_of_answer(trace, combined))
 
-        return read_traces(model, batch, frozenset({"zeroed", "readout"}), answer)
+        return answers_from_traces(model, batch, frozenset({"zeroed", "readout"}), answer)
 
 
 def matrix_of_block(size: int, each: Map) -> np.ndarray:
     """[t t] how far each row of a block moves; rows that are not its own stay with themselves."""
-    matrix = normalise_rows(on_axis(size, each, to_numpy(each.weights[0])))
+    distances = tensor_to_numpy(each.weights[0])
+    matrix = normalise_rows(map_on_axis(size, each, distances))
     others = np.setdiff1d(np.arange(size), each.rows)
     matrix[others] = np.eye(size)[others]
     return matrix

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import (
     FROM_MINUS_1_TO_1,
     KeptSets,
@@ -56,7 +56,7 @@ class AOPC(Metric):
     steps: int = 9
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         answers = yield KeptSets(whole_text_and_less(subject, self.steps))
@@ -83,7 +83,7 @@ class LogOdds(Metric):
     steps: int = 9
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         answers = yield KeptSets(whole_text_and_less(subject, self.steps))

@@ -16,9 +16,10 @@ from typing import ClassVar, Literal, TypeVar
 import numpy as np
 
 from raison.core.errors import Unsupported
+from raison.core.parameters import changed_parameters
 from raison.core.records import Explanation
 from raison.core.registry import metrics
-from raison.core.spec import Spec, changed_settings
+from raison.core.spec import Spec
 from raison.metrics.metric_subject import Subject, gold_share, gold_units
 from raison.metrics.numbers import AveragedF1, Number, Numbers, Share
 from raison.models.protocol import Model
@@ -149,7 +150,7 @@ class Metric(ABC):
 
     def spec(self) -> Spec:
         """How to write this metric: its name and what differs from the defaults."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 def metric(name: str) -> Callable[[M], M]:

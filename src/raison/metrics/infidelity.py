@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import (
     NOT_NEGATIVE,
     KeptSets,
@@ -42,7 +42,7 @@ class Infidelity(Metric):
     samples: int = 64  # random sets
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         generator = subject.generator("infidelity")

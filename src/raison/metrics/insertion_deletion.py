@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import (
     FROM_0_TO_1,
     KeptSets,
@@ -53,7 +53,7 @@ class Deletion(Metric):
     steps: int = 20  # at most; fewer where there are fewer units
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = even_counts_of_units(len(subject.units), self.steps)
@@ -82,7 +82,7 @@ class Insertion(Metric):
     steps: int = 20  # at most; fewer where there are fewer units
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
+        check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         counts = even_counts_of_units(len(subject.units), self.steps)

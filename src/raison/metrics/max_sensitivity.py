@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.metrics.base import NOT_NEGATIVE, Metric, MetricKey, MetricQuestions, Subject, metric
 from raison.metrics.metric_subject import model_and_method
 
@@ -36,13 +36,13 @@ class MaxSensitivity(Metric):
     samples: int = 8  # directions that are tried
 
     def __post_init__(self) -> None:
-        between("radius", self.radius, 0)
-        whole("samples", self.samples, 1)
+        check_in_range("radius", self.radius, 0)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         import torch
 
-        from raison.models.changed_weights import moved
+        from raison.models.changed_weights import with_moved_embeddings
 
         yield from ()  # it asks about no kept sets
         model, explain_again = model_and_method(subject, self.name)
@@ -56,7 +56,7 @@ class MaxSensitivity(Metric):
         largest_change = 0.0
         for _ in range(self.samples):
             shift = generator.uniform(-reach, reach, (len(ids), width))
-            other = moved(model, ids, torch.from_numpy(shift))
+            other = with_moved_embeddings(model, ids, torch.from_numpy(shift))
             change = explain_again(other) - subject.scores
             length = float(np.linalg.norm(change))
             largest_change = max(largest_change, length)

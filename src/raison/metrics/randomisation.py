@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.base import (
     FROM_MINUS_1_TO_1,
     Metric,
@@ -51,7 +51,7 @@ class Randomisation(Metric):
     levels: int = 4  # points of the curve; 1: only the whole model
 
     def __post_init__(self) -> None:
-        whole("levels", self.levels, 1)
+        check_integer("levels", self.levels, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets
@@ -72,7 +72,7 @@ class Randomisation(Metric):
 
 def cascade(model: InspectableModel, levels: int, seed: int) -> list[InspectableModel]:
     """Models shuffled from the output down: the head and the last blocks first, in the end everything."""
-    from raison.models.changed_weights import shuffled
+    from raison.models.changed_weights import with_shuffled_weights
 
     depths = depths_of_weights(model)
     models = []
@@ -80,7 +80,7 @@ def cascade(model: InspectableModel, levels: int, seed: int) -> list[Inspectable
         last = level == levels
         floor = -np.inf if last else 1 - level / levels
         names = frozenset(name for name, depth in depths.items() if depth >= floor)
-        models.append(shuffled(model, names, seed))
+        models.append(with_shuffled_weights(model, names, seed))
     return models
 
 

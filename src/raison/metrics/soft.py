@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from raison.core.parameters import check_integer
 from raison.core.records import Encoding, Target
-from raison.core.spec import whole
 from raison.metrics.base import FROM_0_TO_1, Metric, MetricKey, MetricQuestions, Subject, metric
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class SoftSufficiency(Metric):
     samples: int = 8
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets
@@ -164,7 +164,7 @@ class SoftComprehensiveness(Metric):
     samples: int = 8
 
     def __post_init__(self) -> None:
-        whole("samples", self.samples, 1)
+        check_integer("samples", self.samples, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets

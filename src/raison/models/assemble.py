@@ -1,4 +1,4 @@
-"""From a transformers model and its tokenizer to a `Model`: its task, its family, and what it really offers."""
+"""Assembling a `Model` from a transformers model and its tokenizer: its task, its family, and what it really offers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from raison.core.registry import loaders
 from raison.models.families import family_of
 from raison.models.load_options import TASKS
 from raison.models.loaded_model import LoadedModel
-from raison.models.probe import probe
+from raison.models.probe import probe_model
 from raison.models.tasks.base import Task
 from raison.models.tasks.causal import CausalTask
 from raison.models.tasks.classification import ClassificationTask
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from raison.models.wrapped_model import WrappedModel
 
-__all__ = ["assemble", "task_of_class"]
+__all__ = ["assemble_model", "task_of_class"]
 
 DEFINITIONS: dict[str, type[Task]] = {
     definition.name: definition
@@ -49,16 +49,15 @@ def task_of_class(architecture: str) -> str | None:
     return None
 
 
-def assemble(
+def assemble_model(
     hf: Any, tokenizer: PreTrainedTokenizerBase | None, task: str | None, name: str
 ) -> TransformersModel | WrappedModel:
     """The model around a transformers model, probed; `task` is what a user believes that it does."""
     if tokenizer is None:
         raise ModelError("A model in memory needs its tokenizer: raison.load(model, tokenizer).")
-    check_prompts(hf)
-    inner: Any = (
-        hf.get_base_model() if hasattr(hf, "get_base_model") else hf
-    )  # peft wraps the model it adapts
+    refuse_learned_prompts(hf)
+    # peft wraps the model it adapts
+    inner: Any = hf.get_base_model() if hasattr(hf, "get_base_model") else hf
     kind = type(inner)
     loader = getattr(kind, "raison_loader", None)
     if loader is not None:  # it explains itself
@@ -76,10 +75,10 @@ def assemble(
             f"{type(hf).__name__} has a head for {found}, not for {task}: use another model or leave the task away."
         )
     loaded = LoadedModel(inner, tokenizer, family_of(inner), name)
-    return probe(transformers_model(DEFINITIONS[found](loaded)))
+    return probe_model(transformers_model(DEFINITIONS[found](loaded)))
 
 
-def check_prompts(hf: Any) -> None:
+def refuse_learned_prompts(hf: Any) -> None:
     """Refuse learned prompts and prefixes: they live in peft's wrapper, and the model inside would be explained."""
     names = getattr(hf, "active_adapters", None)
     configs = getattr(hf, "peft_config", None)

@@ -1,4 +1,4 @@
-"""The same model with some weights changed: shares everything else, and leaves the user's model alone."""
+"""A model with moved word embeddings or shuffled weights, which shares the rest and leaves the user's model alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from torch import nn
 from raison.models.attention.view import clone_of, word_tables
 from raison.models.protocol import InspectableModel
 
-__all__ = ["moved", "shuffled"]
+__all__ = ["with_moved_embeddings", "with_shuffled_weights"]
 
 
-def moved(model: InspectableModel, ids: torch.Tensor, by: torch.Tensor) -> InspectableModel:
+def with_moved_embeddings(
+    model: InspectableModel, ids: torch.Tensor, by: torch.Tensor
+) -> InspectableModel:
     """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
     hf = clone_of(model.hf)
     tables = word_tables(hf)
@@ -26,7 +28,9 @@ def moved(model: InspectableModel, ids: torch.Tensor, by: torch.Tensor) -> Inspe
     return model.with_weights(hf)
 
 
-def shuffled(model: InspectableModel, chosen: Collection[str], seed: int) -> InspectableModel:
+def with_shuffled_weights(
+    model: InspectableModel, chosen: Collection[str], seed: int
+) -> InspectableModel:
     """The entries of every chosen weight in random places: as large as before, and of no use.
 
     Weights that are tied stay tied. A vector of equal entries (a fresh norm) can't be told from its shuffle.
@@ -36,9 +40,11 @@ def shuffled(model: InspectableModel, chosen: Collection[str], seed: int) -> Ins
     for name, parameter in hf.named_parameters():
         if name in chosen:
             # by its name, so that more weights chosen means the same ones shuffled alike, and others too
-            generator = torch.Generator().manual_seed(seed * 2**32 + zlib.crc32(name.encode()))
-            order = torch.randperm(parameter.numel(), generator=generator).to(parameter.device)
-            mixed = parameter.detach().reshape(-1)[order].reshape(parameter.shape)
+            seed_of_name = seed * 2**32 + zlib.crc32(name.encode())
+            generator = torch.Generator().manual_seed(seed_of_name)
+            order = torch.randperm(parameter.numel(), generator=generator)
+            flat = parameter.detach().reshape(-1)
+            mixed = flat[order.to(parameter.device)].reshape(parameter.shape)
             fresh[id(parameter)] = nn.Parameter(mixed, requires_grad=False)
     for module in hf.modules():
         for name, value in list(module._parameters.items()):

@@ -1,4 +1,4 @@
-"""What the files of a model really hold: no pickle is opened unasked, and no weight is invented.
+"""Checkpoints: checks of the files of a model, so that no pickle is opened unasked and no weight is missing.
 
 transformers draws at random every weight that no file gives, and says so in a log. An explanation of such a model would
 look like any other, so a model with missing weights is refused.
@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from raison.core.errors import ModelError
-from raison.core.limits import from_json
+from raison.core.limits import read_json_text
 
-__all__ = ["Checkpoint", "check_folder", "refuse_missing", "refuse_pickled_shards", "weights_index"]
+__all__ = [
+    "Checkpoint",
+    "check_model_folder",
+    "refuse_missing_weights",
+    "refuse_pickled_shards",
+    "sharded_weights_index",
+]
 
 INDEX = "model.safetensors.index.json"
 PICKLED = (".bin", ".pt", ".pth", ".ckpt")
@@ -33,11 +39,11 @@ class Checkpoint:
 
     def complete(self) -> Checkpoint:
         """Itself; `ModelError` where a weight is missing."""
-        refuse_missing(self.model, self.missing, self.name)
+        refuse_missing_weights(self.model, self.missing, self.name)
         return self
 
 
-def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
+def check_model_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
     """Say early, in a sentence, what a model folder lacks."""
     if not (folder / "config.json").is_file():
         name = folder.resolve().name
@@ -47,7 +53,7 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
             )
         raise ModelError(f"{name!r} has no config.json, so it is not a transformers model folder.")
     if not allow_pickle:
-        check_safetensors(folder)
+        check_folder_has_safetensors(folder)
     known = (
         "tokenizer.json",
         "tokenizer_config.json",
@@ -62,10 +68,10 @@ def check_folder(folder: Path, allow_pickle: bool, has_tokenizer: bool) -> None:
         )
 
 
-def check_safetensors(folder: Path) -> None:
+def check_folder_has_safetensors(folder: Path) -> None:
     """Refuse a folder from which anything but safetensors would be read."""
     explicit = weights_named_by_config(folder)
-    index = weights_index(folder, explicit)
+    index = sharded_weights_index(folder, explicit)
     if index is not None:
         refuse_pickled_shards(index, folder.name)
         return
@@ -91,17 +97,23 @@ def check_safetensors(folder: Path) -> None:
 def weights_named_by_config(folder: Path) -> str | None:
     """The file that config.json names for the weights, where it names one."""
     try:
-        settings = from_json((folder / "config.json").read_text(encoding="utf-8"))
+        settings = read_json_text((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None  # what is wrong with the config is said where it is opened
-    named = settings.get("transformers_weights") if isinstance(settings, dict) else None
-    return named if isinstance(named, str) else None
+    if not isinstance(settings, dict):
+        return None
+    named = settings.get("transformers_weights")
+    if not isinstance(named, str):
+        return None
+    return named
 
 
-def weights_index(folder: Path, explicit: str | None = None) -> Path | None:
+def sharded_weights_index(folder: Path, explicit: str | None = None) -> Path | None:
     """The index of a sharded checkpoint, if it is what transformers would read."""
     if explicit is not None:
-        return folder / explicit if explicit.endswith(".index.json") else None
+        if not explicit.endswith(".index.json"):
+            return None
+        return folder / explicit
     if (folder / "model.safetensors").is_file():
         return None
     index = folder / INDEX
@@ -113,7 +125,7 @@ def weights_index(folder: Path, explicit: str | None = None) -> Path | None:
 def refuse_pickled_shards(index: Path, name: str) -> None:
     """Raise where the index of a sharded checkpoint names a file that is no safetensors file."""
     try:
-        files = from_json(index.read_text(encoding="utf-8"))["weight_map"].values()
+        files = read_json_text(index.read_text(encoding="utf-8"))["weight_map"].values()
         pickled = sorted(file for file in files if not file.endswith(".safetensors"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelError(
@@ -126,7 +138,7 @@ def refuse_pickled_shards(index: Path, name: str) -> None:
         )
 
 
-def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
+def refuse_missing_weights(model: Any, missing: Collection[str], name: str) -> None:
     """Raise where weights are missing, in a sentence that names them and says what it means."""
     if not missing:
         return
@@ -139,7 +151,7 @@ def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
             f"The files of {name!r} give none of the weights of a {type(model).__name__} ({listed}): its weights and "
             "its config.json are of two models."
         )
-    if in_head(model, missing):
+    if are_weights_of_head(model, missing):
         raise ModelError(
             f"The files of {name!r} give no trained head ({listed}), so its answers would be random: fine-tune it for "
             "the task first, or name a model that was."
@@ -150,7 +162,7 @@ def refuse_missing(model: Any, missing: Collection[str], name: str) -> None:
     )
 
 
-def in_head(model: Any, missing: Collection[str]) -> bool:
+def are_weights_of_head(model: Any, missing: Collection[str]) -> bool:
     """Whether all missing weights stand behind the encoder or decoder, or in a pooler: the everyday case."""
     prefix = getattr(model, "base_model_prefix", "")
     if not hasattr(getattr(model, prefix, None), "config"):  # it is the encoder itself

@@ -129,7 +129,7 @@ class Codec:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
-        limits.check_text(size)
+        limits.check_text_size(size)
         with failing_as(partial(no_tokens, text)):
             if self.fast is not None:
                 return self.pieces_of_fast(self.fast, text, pair, special)
@@ -138,7 +138,7 @@ class Codec:
 
     def target(self, text: str) -> list[int]:
         """Tokens of what an encoder-decoder writes: some cut the language of the target in another way."""
-        limits.check_text(len(text.encode("utf-8", "surrogatepass")))
+        limits.check_text_size(len(text.encode("utf-8", "surrogatepass")))
         with failing_as(partial(no_tokens, text)), self.lock:
             found = self.own(text_target=text, add_special_tokens=False)["input_ids"]
             return [int(token) for token in found]

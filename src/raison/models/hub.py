@@ -1,4 +1,4 @@
-"""Talking to the model hub without waiting for it, and saying what went wrong in one sentence."""
+"""The model hub: whether it is reachable, and loading steps whose errors become one sentence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from raison.core.errors import ModelError
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.models.panics import is_panic, no_lines_of_rust, reason_of
 
-__all__ = ["reachable", "sentence"]
+__all__ = ["hub_is_reachable", "run_loading_step"]
 
 T = TypeVar("T")
 PATIENCE = 3.0  # seconds
@@ -24,7 +24,7 @@ PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 
 @lru_cache(maxsize=1)
-def reachable() -> bool:
+def hub_is_reachable() -> bool:
     """Whether the hub answers within three seconds; asked once per process."""
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         return False
@@ -32,7 +32,7 @@ def reachable() -> bool:
 
     def knock() -> None:
         try:
-            socket.create_connection(door(), timeout=PATIENCE).close()
+            socket.create_connection(hub_host_and_port(), timeout=PATIENCE).close()
             answer.append(True)
         except (OSError, ValueError, OverflowError):  # no answer, or an address that is none
             answer.append(False)
@@ -44,29 +44,31 @@ def reachable() -> bool:
     return bool(answer and answer[0])
 
 
-def door() -> tuple[str, int]:
+def hub_host_and_port() -> tuple[str, int]:
     """The host and port through which downloads go: the hub's, or those of the proxy in front of it."""
-    address = parts_of(endpoint())
+    address = split_address(hub_address())
     proxies = getproxies()
     proxy = proxies.get(address.scheme) or proxies.get("all")
     if proxy is not None and not proxy_bypass(address.netloc.rpartition("@")[2]):
-        address = parts_of(proxy)
+        address = split_address(proxy)
     if not address.hostname:
         raise ValueError("an address without a host")
     return address.hostname, address.port or PORTS.get(address.scheme, 443)
 
 
-def endpoint() -> str:
+def hub_address() -> str:
     """The hub's address."""
     return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
 
 
-def parts_of(address: str) -> SplitResult:
+def split_address(address: str) -> SplitResult:
     """An address in parts; what names no scheme is taken for https."""
-    return urlsplit(address if "://" in address else f"https://{address}")
+    if "://" not in address:
+        address = f"https://{address}"
+    return urlsplit(address)
 
 
-def sentence(action: Callable[[], T], name: str, what: str) -> T:
+def run_loading_step(action: Callable[[], T], name: str, what: str) -> T:
     """Run a loading step of transformers; its many exceptions become one `ModelError`."""
     try:
         with no_lines_of_rust() if what == "tokenizer" else nullcontext():
@@ -77,13 +79,15 @@ def sentence(action: Callable[[], T], name: str, what: str) -> T:
         reason = reason_of(error)
         if "ignore_mismatched_sizes" in reason:  # transformers prints a table, and points to it
             reason = "its weights have other shapes than its config.json says: take both files from one model"
-        if isinstance(error, OSError) and not reachable() and not os.path.exists(name):
+        if isinstance(error, OSError) and not hub_is_reachable() and not os.path.exists(name):
             from raison.models import catalog
 
-            near = suggest(name, list(catalog.entries()))
-            hub = f"the hub at {endpoint()!r}" if "HF_ENDPOINT" in os.environ else "the hub"
+            hint = suggest_name(name, list(catalog.catalog_entries()))
+            hub = "the hub"
+            if "HF_ENDPOINT" in os.environ:
+                hub = f"the hub at {hub_address()!r}"
             raise ModelError(
-                f"There is no model {name!r} here and {hub} can't be reached.{near} "
+                f"There is no model {name!r} here and {hub} can't be reached.{hint} "
                 "Name a local folder or one of `raison ls models`."
             ) from error
         raise ModelError(f"The {what} of {name!r} can't be read ({reason}).") from error

@@ -1,4 +1,4 @@
-"""Open anything that can be explained: a name, a folder, a GGUF file, a model in memory, a function.
+"""`load`: open anything that can be explained, a name, a folder, a GGUF file, a model in memory, a function.
 
 Nothing here imports torch before a model is opened, so that `import raison` and the command line's help are quick.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from raison.core import limits
 from raison.core.errors import InputError, ModelError
-from raison.core.registry import loaders, suggest
+from raison.core.registry import loaders, suggest_name
 from raison.models import catalog
 from raison.models.load_options import TASKS, LoadOptions, looks_local
 from raison.models.protocol import InspectableModel, Model
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from raison.models.transformers_model import TransformersModel
     from raison.models.wrapped_model import WrappedModel
 
-__all__ = ["TASKS", "kind_of", "load", "looks_local", "placed"]
+__all__ = ["TASKS", "load", "looks_local", "model_on_device", "model_type_of_folder"]
 
 
 @overload
@@ -70,9 +70,8 @@ def load(
     already in memory (with its tokenizer), or a function from a list of texts to scores (with `labels`).
     """
     if task is not None and task not in TASKS:
-        raise InputError(
-            f"There is no task {task!r}.{suggest(task, list(TASKS))} Use one of {', '.join(TASKS)}."
-        )
+        hint = suggest_name(task, list(TASKS))
+        raise InputError(f"There is no task {task!r}.{hint} Use one of {', '.join(TASKS)}.")
     if hasattr(model, "encode") and hasattr(model, "score") and hasattr(model, "offers"):
         ready: Model = model
         return ready
@@ -107,23 +106,25 @@ def load_from_memory(
     hf: PreTrainedModel, tokenizer: PreTrainedTokenizerBase | None, task: str | None
 ) -> InspectableModel:
     """The model around a transformers model of the user's."""
-    from raison.models.assemble import assemble
+    from raison.models.assemble import assemble_model
 
     name = getattr(hf.config, "_name_or_path", "") or type(hf).__name__
-    return assemble(hf, tokenizer, task, name)
+    return assemble_model(hf, tokenizer, task, name)
 
 
 def load_by_name(name: str, options: LoadOptions) -> Model:
     """Open a model by name or path."""
-    from raison.models.assemble import assemble
-    from raison.models.pretrained import plain_model
+    from raison.models.assemble import assemble_model
+    from raison.models.pretrained import open_checkpoint
 
     if not name.strip():
         raise InputError(
             "The model's name is empty: name a folder, a hub model or one of `raison ls models`."
         )
     path = Path(name).expanduser()
-    shipped = None if path.exists() or looks_local(name) else shipped_folder(name)
+    shipped = None
+    if not path.exists() and not looks_local(name):
+        shipped = shipped_folder(name)
     if path.is_dir() or shipped is not None:
         found = load_self_explaining(shipped or path, options)
         if found is not None:
@@ -135,12 +136,11 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
             f"The files of {name!r} are missing from this installation: reinstall raison."
         )
 
-    checkpoint = plain_model(name, options).complete()
-    hf = placed(checkpoint.model, options.device, options.dtype)
+    checkpoint = open_checkpoint(name, options).complete()
+    hf = model_on_device(checkpoint.model, options.device, options.dtype)
     tokenizer = options.tokenizer or checkpoint.tokenizer
-    return with_head_statistics(
-        assemble(hf, tokenizer, options.task, checkpoint.name), checkpoint.folder
-    )
+    model = assemble_model(hf, tokenizer, options.task, checkpoint.name)
+    return with_head_statistics_beside(model, checkpoint.folder)
 
 
 def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | None:
@@ -155,11 +155,13 @@ def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | N
 
 def shipped_folder(name: str) -> Path | None:
     """The folder of a model of the catalog that explains itself."""
-    entry = catalog.entries().get(name)
-    return None if entry is None else entry.folder
+    entry = catalog.catalog_entries().get(name)
+    if entry is None:
+        return None
+    return entry.folder
 
 
-def with_head_statistics(
+def with_head_statistics_beside(
     model: TransformersModel | WrappedModel, folder: Path
 ) -> TransformersModel | WrappedModel:
     """A model with the statistics of its attention heads, where they lie beside it or raison ships them.
@@ -173,16 +175,16 @@ def with_head_statistics(
     return model
 
 
-def kind_of(folder: Path) -> str:
+def model_type_of_folder(folder: Path) -> str:
     """The model_type that a folder's config.json names; "" where it names none."""
     try:
         text = (folder / "config.json").read_text(encoding="utf-8")
-        return str(limits.from_json(text).get("model_type", ""))
+        return str(limits.read_json_text(text).get("model_type", ""))
     except (OSError, ValueError, AttributeError):
         return ""
 
 
-def placed(
+def model_on_device(
     hf: Any, device: str | torch.device | None, dtype: str | torch.dtype | None = None
 ) -> Any:
     """The model on a device and in a dtype."""

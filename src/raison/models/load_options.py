@@ -1,4 +1,4 @@
-"""How a model is to be opened, and what its name may mean."""
+"""Options of loading a model (LoadOptions), the names of tasks, and whether a name looks like a path."""
 
 from __future__ import annotations
 

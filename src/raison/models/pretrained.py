@@ -13,15 +13,19 @@ from transformers.utils.hub import cached_file
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.models import catalog, hub
 from raison.models.assemble import task_of_class
-from raison.models.checkpoint import INDEX, Checkpoint, check_folder, refuse_pickled_shards
-from raison.models.gguf_file import from_gguf
+from raison.models.checkpoint import INDEX, Checkpoint, check_model_folder, refuse_pickled_shards
+from raison.models.gguf_file import checkpoint_from_gguf
 from raison.models.load_options import TASKS, LoadOptions, looks_local
-from raison.models.lora import base_of, merged, saved_names
+from raison.models.lora_merge import (
+    base_model_of_adapter,
+    merge_adapter_or_model_error,
+    parameters_replaced_by_adapter,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["from_folder_or_hub", "plain_model", "torch_dtype"]
+__all__ = ["checkpoint_from_folder_or_hub", "open_checkpoint", "torch_dtype"]
 
 AUTO_CLASSES = {
     "classification": transformers.AutoModelForSequenceClassification,
@@ -32,24 +36,23 @@ AUTO_CLASSES = {
 }
 
 
-def plain_model(name: str, options: LoadOptions) -> Checkpoint:
+def open_checkpoint(name: str, options: LoadOptions) -> Checkpoint:
     """The transformers model of a name, with the names of weights that its files do not give."""
     path = Path(name).expanduser()
-    if not path.exists() and not looks_local(name) and name in catalog.entries():
-        hf, tokenizer = catalog.entries()[name].open()
+    if not path.exists() and not looks_local(name) and name in catalog.catalog_entries():
+        hf, tokenizer = catalog.catalog_entries()[name].open()
         return Checkpoint(hf, tokenizer, name, Path(catalog.__file__).parent / "shipped" / name)
     if path.suffix == ".gguf" and path.is_file():
-        return from_gguf(path)
+        return checkpoint_from_gguf(path)
     if looks_local(name) and not path.exists():
         raise ModelError(f"There is no model folder or file {name!r}: check the path.")
     if is_adapter(path):
-        base = plain_model(base_of(path), options)
-        model = merged(
-            base.model, path
-        )  # first: it says in a sentence what is wrong with the adapter's files
-        missing = base.missing - saved_names(path)
+        base = open_checkpoint(base_model_of_adapter(path), options)
+        # first: it says in a sentence what is wrong with the adapter's files
+        model = merge_adapter_or_model_error(base.model, path)
+        missing = base.missing - parameters_replaced_by_adapter(path)
         return Checkpoint(model, base.tokenizer, path.name, path, missing)
-    return from_folder_or_hub(name, options)
+    return checkpoint_from_folder_or_hub(name, options)
 
 
 def is_adapter(folder: Path) -> bool:
@@ -74,17 +77,17 @@ def torch_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
 # -- a folder, or the hub ------------------------------------------------------------------------------------
 
 
-def from_folder_or_hub(name: str, options: LoadOptions) -> Checkpoint:
+def checkpoint_from_folder_or_hub(name: str, options: LoadOptions) -> Checkpoint:
     """transformers' own loading, with every failure turned into a sentence."""
     folder = Path(name).expanduser()
     where: dict[str, Any] = {"trust_remote_code": options.trust_remote_code}
     if folder.is_dir():
-        check_folder(folder, options.allow_pickle, options.tokenizer is not None)
+        check_model_folder(folder, options.allow_pickle, options.tokenizer is not None)
         name = str(folder)
-    elif not hub.reachable():
+    elif not hub.hub_is_reachable():
         where["local_files_only"] = True
-    config = hub.sentence(lambda: AutoConfig.from_pretrained(name, **where), name, "config")
-    auto = auto_class(config, options.task, name)
+    config = hub.run_loading_step(lambda: AutoConfig.from_pretrained(name, **where), name, "config")
+    auto = auto_class_of_checkpoint(config, options.task, name)
     weights: dict[str, Any] = {}
     if not options.allow_pickle:
         weights["use_safetensors"] = True
@@ -98,8 +101,8 @@ def from_folder_or_hub(name: str, options: LoadOptions) -> Checkpoint:
             name, config=config, output_loading_info=True, **weights, **where
         )
 
-    hf, report = hub.sentence(read, name, "weights")
-    tokenizer = options.tokenizer or tokenizer_of(name, where)
+    hf, report = hub.run_loading_step(read, name, "weights")
+    tokenizer = options.tokenizer or load_tokenizer(name, where)
     return Checkpoint(
         model=hf,
         tokenizer=tokenizer,
@@ -109,7 +112,7 @@ def from_folder_or_hub(name: str, options: LoadOptions) -> Checkpoint:
     )
 
 
-def auto_class(config: Any, task: str | None, name: str) -> Any:
+def auto_class_of_checkpoint(config: Any, task: str | None, name: str) -> Any:
     """The auto class of the task, or of the architecture that the checkpoint was saved with."""
     architectures = getattr(config, "architectures", None) or [""]
     saved = architectures[0] or ""
@@ -127,9 +130,9 @@ def auto_class(config: Any, task: str | None, name: str) -> Any:
     return AUTO_CLASSES[found]
 
 
-def tokenizer_of(name: str, where: dict[str, Any]) -> PreTrainedTokenizerBase:
+def load_tokenizer(name: str, where: dict[str, Any]) -> PreTrainedTokenizerBase:
     """The tokenizer of a folder or of a model of the hub."""
-    tokenizer: PreTrainedTokenizerBase = hub.sentence(
+    tokenizer: PreTrainedTokenizerBase = hub.run_loading_step(
         lambda: AutoTokenizer.from_pretrained(name, **where), name, "tokenizer"
     )
     return tokenizer
@@ -151,6 +154,6 @@ def check_hub_index(name: str, config: Any, *, local_only: bool) -> None:
         )
         return place
 
-    index = hub.sentence(find, name, "weights")
+    index = hub.run_loading_step(find, name, "weights")
     if index is not None:
         refuse_pickled_shards(Path(index), name)

@@ -1,4 +1,4 @@
-"""Growing in the order of an attribution method: the baselines of P0."""
+"""Search by order: growing a rationale in the order of an attribution method, the baselines of P0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from raison.models.protocol import Model
 from raison.rationales.problem import Policy, Problem
 from raison.rationales.search import Search, search
 
-__all__ = ["ByOrder", "scores_of"]
+__all__ = ["ByOrder", "unit_scores_and_tokens"]
 
 BLOCK = 8  # prefixes asked about together
 
@@ -31,7 +31,11 @@ class ByOrder(Search):
 
     @property
     def built(self) -> Method:
-        return self.method if isinstance(self.method, Method) else methods.build(self.method)
+        """The method that gives the order."""
+        if isinstance(self.method, Method):
+            return self.method
+        method: Method = methods.build(self.method)
+        return method
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,23 +44,25 @@ class ByOrder(Search):
 
     def add_hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
         check_needs(self.built, model)
-        for problem, (scores, tokens) in zip(
-            problems, scores_of(self.built, model, batch), strict=True
-        ):
+        scores_and_tokens = unit_scores_and_tokens(self.built, model, batch)
+        for problem, (scores, tokens) in zip(problems, scores_and_tokens, strict=True):
             problem.hint = scores
             problem.search_tokens += tokens
 
     def policy(self, problem: Problem) -> Policy:
-        return follow(problem)
+        return follow_hinted_order(problem)
 
 
-def follow(problem: Problem) -> Policy:
+def follow_hinted_order(problem: Problem) -> Policy:
     """Ask about growing prefixes of the hinted order, a block at a time, until one is enough."""
-    hint = problem.nothing.astype(float) if problem.hint is None else problem.hint
+    hint = problem.hint
+    if hint is None:
+        hint = np.zeros(problem.size)
     order = np.argsort(-hint, kind="stable")
     before = problem.nothing
     for start in range(0, problem.size + 1, BLOCK):
-        sizes = range(start, min(start + BLOCK, problem.size + 1))
+        end = min(start + BLOCK, problem.size + 1)
+        sizes = range(start, end)
         sets = np.zeros((len(sizes), problem.size), bool)
         for row, size in enumerate(sizes):
             sets[row, order[:size]] = True
@@ -64,27 +70,34 @@ def follow(problem: Problem) -> Policy:
         for row, size in enumerate(sizes[: len(judged)]):
             if problem.settled(size):
                 return
-            action = "add" if size else "start"
+            action = "start"
+            if size:
+                action = "add"
             problem.record_step(action, judged, row, before)
             problem.consider(judged, row)
             before = sets[row]
 
 
-def forwards_of(method: Method) -> int:
+def forwards_of_method(method: Method) -> int:
     """Forward passes of a text that a method costs which does not say so itself."""
     if "gradients" in method.needs:
         return 3
-    return 1 if method.needs else 0
+    if method.needs:
+        return 1
+    return 0
 
 
-def scores_of(method: Method, model: Model, batch: Batch) -> list[tuple[np.ndarray, int]]:
+def unit_scores_and_tokens(
+    method: Method, model: Model, batch: Batch
+) -> list[tuple[np.ndarray, int]]:
     """Scores on units and the token-forwards they cost (a backward pass counts as two forward passes)."""
     found = []
     for index, answer in enumerate(method(model, batch)):
         size = len(batch.encodings[index])
-        tokens = int(answer.cost.get("tokens", forwards_of(method) * size))
+        estimate = forwards_of_method(method) * size
+        tokens = int(answer.cost.get("tokens", estimate))
         scores = answer.scores
         if method.axis == "token":
-            scores = method.gathered(scores, batch.units[index])
+            scores = method.scores_of_units(scores, batch.units[index])
         found.append((scores, tokens))
     return found

@@ -1,4 +1,4 @@
-"""What can be said for sure about a rationale: checked anew, apart from the search that found it."""
+"""Certificates of rationales: what was proved about one, checked anew and apart from the search that found it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from raison.core.findings import Certificate
 from raison.methods.base import Answer
 from raison.models.protocol import Model
 from raison.models.runner.score_cache import Memory
-from raison.rationales.problem import JudgedSets, Problem, is_own_prediction, with_each
+from raison.rationales.problem import JudgedSets, Problem, is_own_prediction, sets_with_each_turned
 from raison.rationales.sufficient import Argmax
 
 __all__ = ["certify", "check_best_sets"]
@@ -33,16 +33,18 @@ def check_best_sets(model: Model, problems: Sequence[Problem], removal: str | No
 
     questions = [problem.question(problem.best.units[None]) for problem in unchecked]
     with progress.silence():
-        answers = model.score(questions, removal=removal_of_check(model, removal))
+        answers = model.score(questions, removal=removal_of_independent_check(model, removal))
     for problem, scored in zip(unchecked, answers, strict=True):
         problem.check = scored
         problem.check_tokens += scored.tokens
 
 
-def removal_of_check(model: Model, removal: str | None) -> str | None:
+def removal_of_independent_check(model: Model, removal: str | None) -> str | None:
     """Another way to the same answer, where there is one."""
     deletes = removal in (None, "delete") and model.removals[0] == "delete"
-    return "mask" if deletes and "mask" in model.removals else removal
+    if deletes and "mask" in model.removals:
+        return "mask"
+    return removal
 
 
 def certify(
@@ -52,27 +54,33 @@ def certify(
     unchecked = [problem for problem in problems if problem.check is None]
     check_best_sets(model, unchecked, removal)
 
-    spared = [sets_without_one(problem) for problem in problems]
-    questions = [problem.question(sets) for problem, sets in zip(problems, spared, strict=True)]
+    spared = []
+    questions = []
+    for problem in problems:
+        sets = sets_without_one(problem)
+        spared.append(sets)
+        questions.append(problem.question(sets))
     with progress.silence():
         answers = model.score(questions, removal=removal, memory=memory)
 
     results = []
     for problem, sets, scored in zip(problems, spared, answers, strict=True):
         problem.check_tokens += scored.tokens
-        results.append(answer_of(problem, problem.judge(sets, scored)))
+        without_one = problem.judge(sets, scored)
+        results.append(answer_with_certificate(problem, without_one))
     return results
 
 
 def sets_without_one(problem: Problem) -> np.ndarray:
     """[s u] the rationale without each of its units; none where the search ended before it found anything."""
     best = problem.best
-    if not best.enough or not (problem.improved or problem.status == "complete"):
+    found = problem.improved or problem.status == "complete"
+    if not best.enough or not found:
         return np.zeros((0, problem.size), bool)
-    return with_each(best.units, np.flatnonzero(best.units))
+    return sets_with_each_turned(best.units, np.flatnonzero(best.units))
 
 
-def answer_of(problem: Problem, without: JudgedSets) -> Answer:
+def answer_with_certificate(problem: Problem, without: JudgedSets) -> Answer:
     """One answer; `without` are the rationales without each of its units, where they were looked at."""
     best = problem.best
     selected = np.flatnonzero(best.units)
@@ -85,6 +93,9 @@ def answer_of(problem: Problem, without: JudgedSets) -> Answer:
 
     order = [unit for unit in problem.order if best.units[unit]]
     order += [int(unit) for unit in selected if unit not in problem.order]
+    diagnostics: dict[str, object] = {}
+    if problem.levels is not None:
+        diagnostics["levels"] = problem.levels
     return Answer(
         scores=scores,
         order=np.array(order, dtype=np.int64),
@@ -92,15 +103,18 @@ def answer_of(problem: Problem, without: JudgedSets) -> Answer:
         certificate=certificate_of(problem, irreducible),
         steps=tuple(problem.steps),
         notes=(*problem.notes, *notes_on_empty(problem)),
-        diagnostics={} if problem.levels is None else {"levels": problem.levels},
+        diagnostics=diagnostics,
         cost={"forwards": problem.evaluations, "tokens": problem.search_tokens},
     )
 
 
 def certificate_of(problem: Problem, irreducible: bool | None) -> Certificate:
+    """What was proved about the best set of a problem, as a record."""
     best = problem.best
     size = int(best.units.sum())
-    lower_bound = size if problem.proved else min(problem.lower_bound, size)
+    lower_bound = min(problem.lower_bound, size)
+    if problem.proved:
+        lower_bound = size
     optimal = problem.proved or (bool(irreducible) and problem.settled(lower_bound))
 
     status = problem.status
@@ -109,15 +123,15 @@ def certificate_of(problem: Problem, irreducible: bool | None) -> Certificate:
     if optimal:  # what more could a larger budget bring?
         status = "complete"
 
-    scope = problem.target.inputs(len(problem.encoding)) & problem.target.scope(
-        len(problem.encoding)
-    )
-    kept = problem.question(best.units[None]).keep[0] | problem.target.given(problem.encoding)
-    full_value = float(problem.full.value.sum())
+    encoding, target = problem.encoding, problem.target
+    context = target.inputs(len(encoding)) & target.scope(len(encoding))
+    (keep,) = problem.question(best.units[None]).keep
+    kept = keep | target.given(encoding)
+    full_value = problem.full.value.sum()
     probability = full_probability = None
     if problem.has_probabilities:
         probability = float(np.exp(best.value))
-        full_probability = float(np.exp(problem.full.value.sum()))
+        full_probability = float(np.exp(full_value))
 
     return Certificate(
         rule=str(problem.rule.spec()),
@@ -126,12 +140,12 @@ def certificate_of(problem: Problem, irreducible: bool | None) -> Certificate:
         irreducible=irreducible,
         optimal=bool(optimal),
         lower_bound=lower_bound,
-        kept_tokens=int((kept & scope).sum()),
-        context_tokens=int(scope.sum()),
+        kept_tokens=int((kept & context).sum()),
+        context_tokens=int(context.sum()),
         is_prediction=problem.is_prediction,
         status=status,
         value=best.value,
-        full_value=full_value,
+        full_value=float(full_value),
         probability=probability,
         full_probability=full_probability,
         evaluations=problem.evaluations,
@@ -149,7 +163,8 @@ def notes_on_empty(problem: Problem) -> list[str]:
     if problem.target.given(problem.encoding).any():
         given = "the tokens that can't be removed"
 
-    if not (isinstance(problem.rule, Argmax) and is_own_prediction(problem.full)):
+    keeps_prediction = isinstance(problem.rule, Argmax) and is_own_prediction(problem.full)
+    if not keeps_prediction:
         return [f"By the rule {problem.rule.spec()}, {given} would be enough."]
     lost = float(problem.full.value.sum()) - best.value
     if problem.has_probabilities and lost > -np.log(CONFIDENT):

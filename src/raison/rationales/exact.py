@@ -1,4 +1,4 @@
-"""The smallest sufficient set, by looking at all smaller ones."""
+"""Exact search: the smallest sufficient set, by looking at all smaller ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 
 from raison.rationales.problem import Policy, Problem
-from raison.rationales.refined import refine
+from raison.rationales.refined import refine_rationale
 from raison.rationales.search import Search, search
 
 __all__ = ["Exact"]
@@ -32,12 +32,12 @@ class Exact(Search):
     paper = "Vafa et al. 2021 (P0)"
 
     def policy(self, problem: Problem) -> Policy:
-        return prove(problem)
+        return prove_smallest_set(problem)
 
 
-def prove(problem: Problem) -> Policy:
+def prove_smallest_set(problem: Problem) -> Policy:
     """Find a good set, then rule out everything that would cost less."""
-    yield from refine(problem)
+    yield from refine_rationale(problem)
     tried = 0
     for size in range(problem.size + 1):
         if problem.settled(size):
@@ -48,7 +48,7 @@ def prove(problem: Problem) -> Policy:
                 problem.consider(judged, judged.cheapest())
                 return
             tried += len(sets)
-            problem.progress = min(1.0, tried / sets_ahead(problem))
+            problem.progress = min(1.0, tried / count_sets_ahead(problem))
 
             row = judged.cheapest()
             before = problem.best.units
@@ -61,7 +61,7 @@ def prove(problem: Problem) -> Policy:
     problem.proved = problem.best.enough
 
 
-def sets_ahead(problem: Problem) -> int:
+def count_sets_ahead(problem: Problem) -> int:
     """How many sets there are to rule out, as far as the budget reaches."""
     count = 0
     for size in range(problem.size + 1):

@@ -1,4 +1,4 @@
-"""Greedy rationalization, the published algorithm: add what helps most until it is enough."""
+"""Greedy search, the published algorithm: add what helps most until it is enough."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.spec import whole
-from raison.rationales.problem import Policy, Problem, with_each
+from raison.core.parameters import check_integer
+from raison.rationales.problem import Policy, Problem, sets_with_each_turned
 from raison.rationales.search import Search, search
 
-__all__ = ["Greedy", "grow"]
+__all__ = ["Greedy", "grow_greedily"]
 
 
 @search("greedy")
@@ -29,13 +29,13 @@ class Greedy(Search):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.largest is not None:
-            whole("largest", self.largest, 0)
+            check_integer("largest", self.largest, 0)
 
     def policy(self, problem: Problem) -> Policy:
-        return grow(problem, self.largest)
+        return grow_greedily(problem, self.largest)
 
 
-def grow(problem: Problem, largest: int | None = None) -> Policy:
+def grow_greedily(problem: Problem, largest: int | None = None) -> Policy:
     """Add the best unit until no larger set can cost less than the best found."""
     judged = yield problem.nothing[None]
     chosen = problem.nothing
@@ -43,13 +43,16 @@ def grow(problem: Problem, largest: int | None = None) -> Policy:
     problem.record_step("start", judged, 0)
     if not judged.enough[0]:
         problem.lower_bound = max(problem.lower_bound, 1)
-    limit = problem.size if largest is None else min(largest, problem.size)
+    limit = problem.size
+    if largest is not None:
+        limit = min(largest, problem.size)
 
     while chosen.sum() < limit:
         size = int(chosen.sum()) + 1
         if problem.settled(size):
             return
-        judged = yield with_each(chosen, np.flatnonzero(~chosen))
+        absent = np.flatnonzero(~chosen)
+        judged = yield sets_with_each_turned(chosen, absent)
         if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
 

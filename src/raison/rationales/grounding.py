@@ -1,33 +1,103 @@
-"""What an answer over passages rests on: which passages, which sentences, and which of them change the answer."""
+"""Answers over passages: the prompt that asks for one, and which passages and sentences the answer rests on.
+
+Each passage is a slot of the prompt that may be removed; the question and the instruction stay.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol, cast
 
 import numpy as np
 
+from raison.core.errors import InputError
 from raison.core.findings import Certificate, Grounding, PassageFinding
-from raison.core.records import Explanation, Units
+from raison.core.records import Example, Explanation, Slot, Units
 from raison.core.registry import rules
-from raison.core.units import group
+from raison.core.units import group_tokens
+from raison.models.codec import Codec
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
 from raison.rationales.sufficient import Rule
 
-__all__ = ["UNTRIED", "find_grounding"]
+__all__ = ["INSTRUCTION", "UNTRIED", "find_grounding", "name_passages", "prompt_over_passages"]
+
+INSTRUCTION = "Answer the question from the passages, in a few words."
 
 UNTRIED = "It was interrupted when the search was over: which passages change the answer by themselves was not tried."
 
 
+def name_passages(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
+    """Passages by name; a plain list is numbered."""
+    if isinstance(passages, str) or not isinstance(passages, (Mapping, Sequence)):
+        raise InputError(
+            "Pass the passages as a list of texts, or as a mapping from names to texts."
+        )
+    if not isinstance(passages, Mapping):
+        passages = {str(number): text for number, text in enumerate(passages, start=1)}
+    if not passages:
+        raise InputError("An answer rests on passages: give at least one.")
+
+    named = {}
+    for name, text in passages.items():
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise InputError(f"The passage {str(name)!r} must be a string, not {kind}.")
+        if not text.strip():
+            raise InputError(
+                f"The passage {str(name)!r} is empty: give it some text or leave it out."
+            )
+        named[str(name)] = text.strip()
+    return named
+
+
+class ModelWithCodec(Protocol):
+    """A model whose tokenizer may have a chat format."""
+
+    codec: Codec
+
+
+def prompt_over_passages(model: Model, question: str, passages: Mapping[str, str]) -> Example:
+    """The question under the passages, in the model's own chat format where it has one; passages are slots."""
+    if not isinstance(question, str) or not question.strip():
+        raise InputError("The question is empty: ask something.")
+    codec = cast("ModelWithCodec", model).codec
+    for name, text in {**passages, "question": question}.items():
+        for special in codec.own.all_special_tokens:
+            if special in text:
+                raise InputError(
+                    f"{name!r} holds {special!r}, which this model reads as a command: take it out."
+                )
+
+    body = "\n\n".join(passages.values())
+    request = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question.strip()}"
+    text = f"{request}\nAnswer:"
+    chat = codec.chat(request)
+    if chat is not None and request in chat:  # some formats rewrite what they are given
+        text = chat
+
+    slots = []
+    start_of_body = request.index(body, len(INSTRUCTION))
+    cursor = text.index(request) + start_of_body
+    for name, passage in passages.items():
+        start = text.index(passage, cursor)
+        cursor = start + len(passage)
+        slots.append(Slot(name, start, cursor))
+    return Example(text, slots=tuple(slots), meta={"question": question.strip()})
+
+
 def find_grounding(model: Model, rationale: Explanation, question: str) -> Grounding:
     """Which passages and sentences the answer rests on, and which change it when they alone are removed."""
-    explanation, certificate = rationale, rationale.certificate
+    certificate = rationale.certificate
     if certificate is None:
         raise ValueError("only a rationale has a grounding")
-    encoding, target, units = explanation.encoding, explanation.target, explanation.units
-    slots = group(encoding, "slot", target.free(encoding))
-    kept = tokens_of_rationale(explanation)
-    selected = [bool(kept[slots.of == number].any()) for number in range(len(slots))]
+    encoding, target, units = rationale.encoding, rationale.target, rationale.units
+    slots = group_tokens(encoding, "slot", target.free(encoding))
+    kept = tokens_of_rationale(rationale)
+    selected = []
+    for number in range(len(slots)):
+        kept_of_slot = kept[slots.of == number]
+        selected.append(bool(kept_of_slot.any()))
 
     # a sentence outside the passages that the answer rests on can't be what it rests on
     sentences = []
@@ -42,45 +112,47 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
     for row, (grouping, number) in enumerate(parts, start=1):
         keep[row, grouping.of == number] = False
     rule: Rule = rules.build(certificate.rule)
-    changes = answer_changes(model, Question(encoding, target, keep), rule, explanation.removal)
+    question_of_parts = Question(encoding, target, keep)
+    changes = answer_changes(model, question_of_parts, rule, rationale.removal)
 
-    passages = passages_of(slots, selected, changes[: len(slots)])
-    needed = tuple(
-        unit for unit, change in zip(sentences, changes[len(slots) :], strict=True) if change
-    )
+    passages = findings_of_passages(slots, selected, changes[: len(slots)])
+    needed = []
+    for unit, change in zip(sentences, changes[len(slots) :], strict=True):
+        if change:
+            needed.append(unit)
     return Grounding(
         question=question,
         answer=target.text.strip(),
-        needs_context=bool(selected_units(explanation)),
-        statement=statement(explanation, certificate, passages),
+        needs_context=bool(selected_units(rationale)),
+        statement=statement_of_grounding(rationale, certificate, passages),
         passages=passages,
-        necessary_units=needed,
+        necessary_units=tuple(needed),
     )
 
 
 def tokens_of_rationale(explanation: Explanation) -> np.ndarray:
+    """[t] the tokens that are kept when nothing but the rationale is."""
     units = np.zeros(len(explanation.units), bool)
     units[selected_units(explanation)] = True
     return explanation.units.keep(units)
 
 
 def selected_units(explanation: Explanation) -> list[int]:
+    """The units of the rationale."""
     if explanation.selected is None:
         return []
     return [int(unit) for unit in np.flatnonzero(explanation.selected)]
 
 
-def passages_of(
+def findings_of_passages(
     slots: Units, selected: Sequence[bool], changes: Sequence[bool]
 ) -> tuple[PassageFinding, ...]:
     passages = []
     for number, name in enumerate(slots.names):
         _, start, end = slots.spans[number]
-        passages.append(
-            PassageFinding(
-                name, start, end, selected=selected[number], necessary=bool(changes[number])
-            )
-        )
+        necessary = bool(changes[number])
+        finding = PassageFinding(name, start, end, selected=selected[number], necessary=necessary)
+        passages.append(finding)
     return tuple(passages)
 
 
@@ -92,13 +164,12 @@ def answer_changes(model: Model, question: Question, rule: Rule, removal: str | 
     return [not each for each in enough[1:]]
 
 
-def statement(
+def statement_of_grounding(
     explanation: Explanation, certificate: Certificate, passages: Sequence[PassageFinding]
 ) -> str:
     """The finding in one sentence."""
-    exact_words = certificate.rule == "argmax" and bool(
-        certificate.is_prediction
-    )  # else a rule is kept, not the words
+    # else a rule is kept, not the words
+    exact_words = certificate.rule == "argmax" and bool(certificate.is_prediction)
     if certificate.status == "impossible":
         return "The whole context is not enough for this answer, and this search found no part of it that is."
     size = len(selected_units(explanation))
@@ -107,23 +178,31 @@ def statement(
     if not size:
         return f"By {certificate.rule}, the answer needs no context at all."
 
-    rests = listed([passage.name for passage in passages if passage.selected], last="and")
-    level = explanation.units.level + ("s" if size > 1 else "")
+    selected = [passage.name for passage in passages if passage.selected]
+    rests = names_in_words(selected, last="and")
+    level = explanation.units.level
+    if size > 1:
+        level += "s"
     sentence = f"By {certificate.rule}, the answer rests on {rests} ({size} {level}): that alone is enough."
     if exact_words:
         sentence = f"The answer rests on {rests} ({size} {level}): that alone gives it."
 
     needed = [passage.name for passage in passages if passage.necessary]
     if needed:
-        consequence = "its words change" if exact_words else "the rest is not enough"
-        return f"{sentence} Without {listed(needed, last='or')} {consequence}."
+        names = names_in_words(needed, last="or")
+        if exact_words:
+            return f"{sentence} Without {names} its words change."
+        return f"{sentence} Without {names} the rest is not enough."
     if certificate.rule.startswith("penalty"):
         return sentence  # nothing is indispensable where there is no threshold
-    rest = " and the answer stays" if exact_words else ""
-    return f"{sentence} No single passage is indispensable: any one can go{rest}."
+    sentence = f"{sentence} No single passage is indispensable: any one can go"
+    if exact_words:
+        sentence = f"{sentence} and the answer stays"
+    return f"{sentence}."
 
 
-def listed(names: Sequence[str], *, last: str) -> str:
-    if len(names) == 1:
-        return names[0]
-    return f"{', '.join(names[:-1])} {last} {names[-1]}"
+def names_in_words(names: Sequence[str], *, last: str) -> str:
+    *others, final = names
+    if not others:
+        return final
+    return f"{', '.join(others)} {last} {final}"

@@ -1,4 +1,4 @@
-"""From coarse to fine: sufficient passages first, then sentences inside them, then words inside those."""
+"""Hierarchical search: sufficient passages first, then sentences inside them, then words inside those."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raison.core import units as grouping
 from raison.core.errors import InputError
 from raison.core.findings import SearchStep
 from raison.core.records import Units
 from raison.core.registry import searches
 from raison.core.spec import Spec
+from raison.core.units import group_tokens
 from raison.methods.base import Batch
 from raison.models.protocol import Model
-from raison.rationales.problem import JudgedSets, Policy, Problem, indices, set_of
-from raison.rationales.search import Search, search
+from raison.rationales.problem import JudgedSets, Policy, Problem, best_set_of, unit_indices
+from raison.rationales.search import Search, next_sets, search
 
 __all__ = ["Hierarchical"]
 
@@ -36,6 +36,7 @@ class Hierarchical(Search):
 
     @property
     def inner(self) -> Search:
+        """The search of each level."""
         if isinstance(self.search, Search):
             return self.search
         inner: Search = searches.build(self.search)
@@ -54,10 +55,10 @@ class Hierarchical(Search):
         self.inner.add_hints(model, batch, problems)
 
     def policy(self, problem: Problem) -> Policy:
-        return descend(problem, self.inner)
+        return search_each_level(problem, self.inner)
 
 
-def descend(problem: Problem, inner: Search) -> Policy:
+def search_each_level(problem: Problem, inner: Search) -> Policy:
     """Search each level among the units that the level before has kept."""
     if not problem.size:
         yield from inner.policy(problem)
@@ -65,20 +66,20 @@ def descend(problem: Problem, inner: Search) -> Policy:
 
     alive = problem.everything
     problem.levels = []
-    for name in levels_of(problem):
+    for name in unit_levels_of_problem(problem):
         if not alive.any():
             break
-        level = Level(problem, name, alive)
+        level = LevelSearch(problem, name, alive)
         if len(level.groups) < 2 and name != problem.units.level:
             continue
         kept = yield from level.run(inner)
         if kept is None:
             break
         problem.levels.append({"level": name, "kept": int(kept.sum()), "of": len(level.groups)})
-        alive = level.units_behind(kept[None])[0]
+        (alive,) = level.units_behind(kept[None])
 
 
-def levels_of(problem: Problem) -> list[str]:
+def unit_levels_of_problem(problem: Problem) -> list[str]:
     """From passages (slots, where the prompt has some) down to the units that were asked for."""
     last = problem.units.level
     if last in ("slot", "passage"):
@@ -89,19 +90,20 @@ def levels_of(problem: Problem) -> list[str]:
     return names
 
 
-class Level:
+class LevelSearch:
     """A search on groups of units, asked about the units behind them."""
 
     def __init__(self, problem: Problem, name: str, alive: np.ndarray):
         self.problem = problem
         self.name = name
         self.alive = alive  # [u] what the level before has kept
-        self.group_of = coarse_of(problem, name)  # [u]
+        self.group_of = group_of_each_unit(problem, name)  # [u]
         self.groups = np.unique(self.group_of[alive])
 
     def units_behind(self, sets: np.ndarray) -> np.ndarray:
         """[n u] the living units of the groups in each set [n g]."""
-        selected = np.zeros((len(sets), int(self.group_of.max()) + 1), bool)
+        count = int(self.group_of.max()) + 1
+        selected = np.zeros((len(sets), count), bool)
         selected[:, self.groups] = sets
         units: np.ndarray = selected[:, self.group_of] & self.alive
         return units
@@ -112,7 +114,7 @@ class Level:
         part = Problem(
             encoding=problem.encoding,
             target=problem.target,
-            units=self.units(),
+            units=self.groups_as_units(),
             full=problem.full,
             rule=problem.rule,
             tie=problem.tie,
@@ -120,13 +122,15 @@ class Level:
         )
         every = part.everything[None]
         judged = yield self.units_behind(every)
-        part.best = set_of(self.judged_as_groups(part, every, judged), 0)
+        part.best = best_set_of(self.judged_as_groups(part, every, judged), 0)
 
         yield from self.follow(inner, part)
         problem.lower_bound = max(problem.lower_bound, min(1, part.lower_bound))
         problem.steps += [self.step_in_units(step) for step in part.steps]
         problem.order = self.order_in_units(part.order)
-        return part.best.units if part.best.enough else None
+        if not part.best.enough:
+            return None
+        return part.best.units
 
     def follow(self, inner: Search, part: Problem) -> Policy:
         """Hand the sets of the inner policy on as sets of units, and the answers back as answers about groups."""
@@ -134,9 +138,8 @@ class Level:
         policy = inner.policy(part)
         judged = None
         while True:
-            try:
-                sets = next(policy) if judged is None else policy.send(judged)
-            except StopIteration:
+            sets = next_sets(policy, judged)
+            if sets is None:
                 return
             part.evaluations += len(sets)
             if inner.evaluations is not None and part.evaluations > inner.evaluations:
@@ -153,64 +156,81 @@ class Level:
         hint = self.problem.hint
         if hint is None:
             return None
-        return np.array(
-            [hint[(self.group_of == group) & self.alive].max() for group in self.groups]
-        )
+        best = []
+        for group in self.groups:
+            members = (self.group_of == group) & self.alive
+            best.append(hint[members].max())
+        return np.array(best)
 
     def judged_as_groups(self, part: Problem, sets: np.ndarray, judged: JudgedSets) -> JudgedSets:
         """What the answers mean for the groups: a set costs as many groups as it has."""
         cost = part.rule.cost(sets.sum(1), judged.value, judged.enough)
         return JudgedSets(sets, judged.value, judged.climb, judged.enough, cost, judged.tie)
 
-    def units(self) -> Units:
+    def groups_as_units(self) -> Units:
         """The groups as units of their own, over what is alive."""
         fine = self.problem.units
+        # the last entry stands for tokens of no unit, whose number is -1
+        alive = np.append(self.alive, False)
+        group_of = np.append(self.group_of, -1)
         place = np.full(int(self.group_of.max()) + 2, -1)
         place[self.groups] = np.arange(len(self.groups))
-        living = (fine.of >= 0) & np.append(self.alive, False)[fine.of]
-        of = np.where(living, place[np.append(self.group_of, -1)[fine.of]], -1)
+        living = (fine.of >= 0) & alive[fine.of]
+        place_of_token = np.where(living, place[group_of[fine.of]], -1)
 
-        first = [
-            int(np.flatnonzero((self.group_of == group) & self.alive)[0]) for group in self.groups
-        ]
-        names = tuple(fine.names[unit] for unit in first)
-        spans = tuple(fine.spans[unit] for unit in first)
-        return Units(self.name, of, names, spans)
+        names = []
+        spans = []
+        for group in self.groups:
+            members = np.flatnonzero((self.group_of == group) & self.alive)
+            first = int(members[0])
+            names.append(fine.names[first])
+            spans.append(fine.spans[first])
+        return Units(self.name, place_of_token, tuple(names), tuple(spans))
 
-    def units_of(self, groups: Sequence[int]) -> list[int]:
+    def units_of_groups(self, groups: Sequence[int]) -> list[int]:
+        """The living units of some groups."""
         sets = np.zeros((1, len(self.groups)), bool)
         sets[0, list(groups)] = True
-        return indices(self.units_behind(sets)[0])
+        (units,) = self.units_behind(sets)
+        return unit_indices(units)
 
     def order_in_units(self, order: Sequence[int]) -> list[int]:
+        """The units of groups in the order in which the groups were chosen."""
         units: list[int] = []
         for group in order:
-            members = np.flatnonzero(self.group_of == self.groups[group])
-            units += [int(unit) for unit in members if self.alive[unit]]
+            units += self.units_of_groups([group])
         return units
 
     def step_in_units(self, step: SearchStep) -> SearchStep:
-        units = self.units_of(step.units)
-        candidates = tuple((self.units_of([group])[0], value) for group, value in step.candidates)
+        """A step of the search among groups as one among units."""
+        units = self.units_of_groups(step.units)
+        candidates = []
+        for group, value in step.candidates:
+            first = self.units_of_groups([group])[0]
+            candidates.append((first, value))
         return replace(
             step,
             level=self.name,
-            added=tuple(self.units_of(step.added)),
-            removed=tuple(self.units_of(step.removed)),
+            added=tuple(self.units_of_groups(step.added)),
+            removed=tuple(self.units_of_groups(step.removed)),
             units=tuple(units),
             size=len(units),
-            candidates=candidates,
+            candidates=tuple(candidates),
         )
 
 
-def coarse_of(problem: Problem, level: str) -> np.ndarray:
+def group_of_each_unit(problem: Problem, level: str) -> np.ndarray:
     """[u] the group of each unit; groups that share a unit become one."""
     fine = problem.units
     if level == fine.level:
         return np.arange(len(fine))
-    of = grouping.group(problem.encoding, level, fine.of >= 0).of
-    merged = np.arange(int(of.max()) + 1)
-    touched = [np.unique(of[fine.of == unit]) for unit in range(len(fine))]
+    group_of_token = group_tokens(problem.encoding, level, fine.of >= 0).of
+    touched = []
+    for unit in range(len(fine)):
+        touched.append(np.unique(group_of_token[fine.of == unit]))
+
+    merged = np.arange(int(group_of_token.max()) + 1)
     for groups in touched:
-        merged[np.isin(merged, merged[groups])] = merged[groups].min()
+        names = merged[groups]
+        merged[np.isin(merged, names)] = names.min()
     return np.array([merged[groups[0]] for groups in touched])

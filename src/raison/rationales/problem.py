@@ -1,4 +1,4 @@
-"""One rationale to be found: which sets may be asked about, what the answers mean, and the best set so far.
+"""Problem, the state of one search for a rationale: what the answers about sets mean, the best set, the steps taken.
 
 A set is a Boolean vector over units. What is no unit is always there: fixed tokens, and the token that the model reads
 its answer from.
@@ -17,7 +17,7 @@ from raison.core.records import Encoding, Target, Units
 from raison.models.protocol import Question, Scored
 from raison.rationales.sufficient import Argmax, Probability, Rule, Share
 
-__all__ = ["BestSet", "JudgedSets", "Policy", "Problem", "with_each"]
+__all__ = ["BestSet", "JudgedSets", "Policy", "Problem", "sets_with_each_turned"]
 
 CANDIDATES = 5  # kept of each step (P0, Figure 2)
 
@@ -89,12 +89,10 @@ class Problem:
     improved: bool = False  # something better than the whole context was found
     finished: bool = False  # the policy has come to its end
     notes: list[str] = field(default_factory=list)
-    levels: list[dict[str, str | int]] | None = (
-        None  # what a hierarchical search kept at each level
-    )
-    refuted: set[bytes] = field(
-        default_factory=set
-    )  # sets that an independent evaluation found not to be enough
+    # what a hierarchical search kept at each level
+    levels: list[dict[str, str | int]] | None = None
+    # sets that an independent evaluation found not to be enough
+    refuted: set[bytes] = field(default_factory=set)
     progress: float = 0.0  # share of the work that is done, where a policy knows it
     evaluations: int = 0
     search_tokens: int = 0  # pushed through the blocks by the search
@@ -149,13 +147,16 @@ class Problem:
         self.steps = []
         self.order = []
         whole = self.judge(self.everything[None], self.full)
-        self.best = set_of(whole, 0)
+        self.best = best_set_of(whole, 0)
         self.proved = self.improved = self.finished = False
 
     @property
     def passes_check(self) -> bool:
         """The best set is enough by an evaluation of its own."""
-        return self.check is not None and bool(self.rule.enough(self.check, self.full)[0])
+        if self.check is None:
+            return False
+        enough = self.rule.enough(self.check, self.full)
+        return bool(enough[0])
 
     # -- taking note --------------------------------------------------------------------------------------
 
@@ -164,7 +165,7 @@ class Problem:
         if not judged.cost[row] < self.best.cost:
             return False
         self.improved = True
-        self.best = set_of(judged, row)
+        self.best = best_set_of(judged, row)
         return True
 
     def record_step(
@@ -172,28 +173,34 @@ class Problem:
     ) -> None:
         """Put a step on record, with the best candidates that it was chosen from."""
         units = judged.sets[row]
-        before = self.nothing if before is None else before
-        added = indices(units & ~before)
-        removed = indices(before & ~units)
+        if before is None:
+            before = self.nothing
+        added = unit_indices(units & ~before)
+        removed = unit_indices(before & ~units)
         staying = [unit for unit in self.order if units[unit]]
-        self.order = staying + [unit for unit in added if unit not in self.order]
+        joining = [unit for unit in added if unit not in self.order]
+        self.order = staying + joining
 
         value = float(judged.value[row])
+        probability = None
+        if self.has_probabilities:
+            probability = float(np.exp(judged.value[row]))
         step = SearchStep(
             action=action,
             size=int(units.sum()),
             added=tuple(added),
             removed=tuple(removed),
-            units=tuple(indices(units)),
+            units=tuple(unit_indices(units)),
             value=value,
-            probability=float(np.exp(judged.value[row])) if self.has_probabilities else None,
+            probability=probability,
             sufficient=bool(judged.enough[row]),
             candidates=best_single_changes(judged, before),
         )
         self.steps.append(step)
 
 
-def set_of(judged: JudgedSets, row: int) -> BestSet:
+def best_set_of(judged: JudgedSets, row: int) -> BestSet:
+    """One of the judged sets, to be remembered as the best."""
     return BestSet(
         units=judged.sets[row].copy(),
         value=float(judged.value[row]),
@@ -202,7 +209,8 @@ def set_of(judged: JudgedSets, row: int) -> BestSet:
     )
 
 
-def indices(units: np.ndarray) -> list[int]:
+def unit_indices(units: np.ndarray) -> list[int]:
+    """The numbers of the units that are in a set [u]."""
     return [int(unit) for unit in np.flatnonzero(units)]
 
 
@@ -210,15 +218,20 @@ def best_single_changes(judged: JudgedSets, before: np.ndarray) -> tuple[tuple[i
     """The best sets of a step, each by the one unit in which it differs from the set before."""
     changed = judged.sets != before
     single = np.flatnonzero(changed.sum(1) == 1)
-    ranked = single[np.argsort(-judged.value[single], kind="stable")[:CANDIDATES]]
-    return tuple((int(np.flatnonzero(changed[row])[0]), float(judged.value[row])) for row in ranked)
+    best_first = np.argsort(-judged.value[single], kind="stable")
+    candidates = []
+    for row in single[best_first[:CANDIDATES]]:
+        (unit,) = np.flatnonzero(changed[row])
+        candidates.append((int(unit), float(judged.value[row])))
+    return tuple(candidates)
 
 
-def with_each(chosen: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarray:
+def sets_with_each_turned(chosen: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarray:
     """[n u] the set with each of `units` turned round: added if it is absent, removed if it is there."""
-    units = np.asarray(units, dtype=np.int64)
-    sets = np.repeat(chosen[None], len(units), axis=0)
-    sets[np.arange(len(units)), units] ^= True
+    turned = np.asarray(units, dtype=np.int64)
+    rows = np.arange(len(turned))
+    sets = np.repeat(chosen[None], len(turned), axis=0)
+    sets[rows, turned] ^= True
     return sets
 
 
@@ -227,22 +240,24 @@ def with_each(chosen: np.ndarray, units: Sequence[int] | np.ndarray) -> np.ndarr
 
 def is_own_prediction(full: Scored) -> bool:
     """The target is what the model predicts from the whole context (or beats its contrast there)."""
-    return bool(Argmax().enough(full, full)[0])
+    enough = Argmax().enough(full, full)
+    return bool(enough[0])
 
 
-def rule_for(target: Target, full: Scored, *, predicted: bool | None) -> tuple[Rule, list[str]]:
+def default_rule(target: Target, full: Scored, *, predicted: bool | None) -> tuple[Rule, list[str]]:
     """The rule that suits a target when the user names none, and a note where that needs an explanation.
 
     `predicted` tells of a span whether the model predicts it: a span is chosen as a whole, so only the model knows.
     """
-    gives_log_probs = target.output == "log_prob"
     # one outcome alone is always the first choice
     has_rivals = target.contrast is not None or bool((full.margin != 0).any())
     own = is_own_prediction(full)
     if own and has_rivals:
         return Argmax(), []
 
-    rule: Rule = Probability() if gives_log_probs else Share()
+    rule: Rule = Share()
+    if target.output == "log_prob":
+        rule = Probability()
     if not has_rivals:
         return rule, []
     if predicted:
@@ -265,7 +280,7 @@ def note_on_foreign_target(target: Target) -> str:
     return f"Since {target.text!r} {reason}, a context is enough that keeps 90 % of its {quantity}."
 
 
-def check_rule(rule: Rule, target: Target) -> None:
+def check_rule_fits_target(rule: Rule, target: Target) -> None:
     """Refuse a rule about probabilities for a model that gives none."""
     if isinstance(rule, Probability) and target.output != "log_prob":
         raise InputError(

@@ -1,4 +1,4 @@
-"""Grow, remove, exchange: rationales about a third shorter than greedy ones, at its price or far below.
+"""Refined search: grow, remove, exchange. Rationales get a third shorter than greedy ones, at their price or far below.
 
 How it came about is measured in benchmarks/rationales.py. Three things make it short: candidates are compared by
 probability *and* by their lead over the runner-up, which is what sufficiency asks for; units that later ones made
@@ -14,11 +14,11 @@ from itertools import combinations
 
 import numpy as np
 
-from raison.core.spec import whole
-from raison.rationales.problem import JudgedSets, Policy, Problem, with_each
+from raison.core.parameters import check_integer
+from raison.rationales.problem import JudgedSets, Policy, Problem, sets_with_each_turned
 from raison.rationales.search import Search, search
 
-__all__ = ["Refined", "refine"]
+__all__ = ["Refined", "refine_rationale"]
 
 WINDOW = 8  # units of the first window; doubled until it is enough
 POOL = 24  # units that a search in a window chooses among
@@ -39,11 +39,11 @@ class Refined(Search):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole("short", self.short, 1)
-        whole("exchanges", self.exchanges, 0)
+        check_integer("short", self.short, 1)
+        check_integer("exchanges", self.exchanges, 0)
 
     def policy(self, problem: Problem) -> Policy:
-        return refine(problem, self.short, self.exchanges)
+        return refine_rationale(problem, self.short, self.exchanges)
 
 
 class Gains:
@@ -53,16 +53,21 @@ class Gains:
         self.best = np.full(size, -np.inf)
 
     def note(self, judged: JudgedSets, before: np.ndarray, level: float) -> None:
+        """Learn from sets that differ from the one before by a unit each; that one climbed to `level`."""
         units = (judged.sets ^ before).argmax(1)
-        self.best[units] = np.maximum(self.best[units], judged.climb - level)
+        gain = judged.climb - level
+        self.best[units] = np.maximum(self.best[units], gain)
 
     def shortlist(self, chosen: np.ndarray) -> np.ndarray:
-        found = np.where(chosen, -np.inf, self.best)
-        ranked = np.argsort(-found, kind="stable")[:SHORTLIST]
-        return np.sort(ranked[np.isfinite(found[ranked])])
+        """The most promising units that are not chosen, in reading order."""
+        gain = np.where(chosen, -np.inf, self.best)
+        best_first = np.argsort(-gain, kind="stable")
+        ranked = best_first[:SHORTLIST]
+        known = np.isfinite(gain[ranked])
+        return np.sort(ranked[known])
 
 
-def refine(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
+def refine_rationale(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
     """The whole policy; every phase works on `problem.best` and leaves it better or as it was."""
     gains = Gains(problem.size)
     judged = yield problem.nothing[None]
@@ -76,46 +81,50 @@ def refine(problem: Problem, short: int = 64, exchanges: int = 5) -> Policy:
     level = float(judged.climb[0])
     pool = np.arange(problem.size)
     if problem.size > short:
-        pool = yield from choose_pool(problem, gains, level)
+        pool = yield from choose_pool_of_units(problem, gains, level)
 
-    yield from grow(problem, gains, level, pool)
-    yield from condense(problem)
-    yield from shrink(problem)
+    yield from grow_from_pool(problem, gains, level, pool)
+    yield from remove_blocks(problem)
+    yield from remove_single_units(problem)
     for _ in range(ROUNDS):
         if problem.best.units.sum() < 3:  # pairs of units are known from growing
             return
         cost = problem.best.cost
-        yield from exchange(problem, gains, exchanges)
+        yield from exchange_pairs(problem, gains, exchanges)
         if not problem.best.cost < cost:
             return
-        yield from shrink(problem)
+        yield from remove_single_units(problem)
 
 
-def choose_pool(
+def choose_pool_of_units(
     problem: Problem, gains: Gains, level: float
 ) -> Generator[np.ndarray, JudgedSets, np.ndarray]:
     """The units to choose among: the best of the smallest window at the end of the context that is enough."""
     size, width = problem.size, WINDOW
+    units = np.arange(size)
     while width < size:
-        judged = yield np.arange(size)[None] >= size - width
+        in_window = units >= size - width
+        judged = yield in_window[None]
         if problem.consider(judged, 0):
             problem.record_step("add", judged, 0)
             break
         width *= 2
-    window = np.arange(max(0, size - width), size)
+    window = units[max(0, size - width) :]
     if len(window) <= POOL:
         return window
 
-    judged = yield with_each(problem.nothing, window)
+    judged = yield sets_with_each_turned(problem.nothing, window)
     gains.note(judged, problem.nothing, level)
     row = judged.cheapest()
     if problem.consider(judged, row):
         problem.record_step("add", judged, row)
 
-    ranked = window[np.argsort(-judged.climb, kind="stable")]
+    best_first = np.argsort(-judged.climb, kind="stable")
+    ranked = window[best_first]
     count = POOL
     while count < len(window):
-        judged = yield np.isin(np.arange(size), ranked[:count])[None]
+        in_pool = np.isin(units, ranked[:count])
+        judged = yield in_pool[None]
         if problem.consider(judged, 0):
             problem.record_step("add", judged, 0)
         if judged.enough[0]:
@@ -124,26 +133,29 @@ def choose_pool(
     return np.sort(ranked[:count])
 
 
-def grow(problem: Problem, gains: Gains, level: float, pool: np.ndarray) -> Policy:
+def grow_from_pool(problem: Problem, gains: Gains, level: float, pool: np.ndarray) -> Policy:
     """Add the unit of the pool that helps most; any candidate that is enough ends it."""
     chosen = problem.nothing
     for size in range(1, CAP + 1):
         absent = pool[~chosen[pool]]
         if problem.settled(size) or not len(absent):
             return
-        judged = yield with_each(chosen, absent)
+        judged = yield sets_with_each_turned(chosen, absent)
         if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
             problem.lower_bound = 2
         gains.note(judged, chosen, level)
 
         any_is_enough = np.isfinite(judged.cost).any()
-        row = judged.cheapest() if any_is_enough else judged.steepest()
+        row = judged.steepest()
+        if any_is_enough:
+            row = judged.cheapest()
         problem.record_step("add", judged, row, chosen)
         problem.consider(judged, row)
-        chosen, level = judged.sets[row], float(judged.climb[row])
+        chosen = judged.sets[row]
+        level = float(judged.climb[row])
 
 
-def condense(problem: Problem) -> Policy:
+def remove_blocks(problem: Problem) -> Policy:
     """Where growing did not get there: remove ever smaller blocks, as long as the rest costs less."""
     parts = PARTS
     while problem.best.units.sum() > CAP:
@@ -161,23 +173,24 @@ def condense(problem: Problem) -> Policy:
             parts *= 2
 
 
-def shrink(problem: Problem) -> Policy:
+def remove_single_units(problem: Problem) -> Policy:
     """Remove, one at a time, the unit that is missed least, as long as the rest costs less."""
     while problem.best.units.any():
         before = problem.best.units
-        judged = yield with_each(before, np.flatnonzero(before))
+        judged = yield sets_with_each_turned(before, np.flatnonzero(before))
         row = judged.cheapest()
         if not problem.consider(judged, row):
             return
         problem.record_step("remove", judged, row, before)
 
 
-def exchange(problem: Problem, gains: Gains, exchanges: int) -> Policy:
+def exchange_pairs(problem: Problem, gains: Gains, exchanges: int) -> Policy:
     """Take out the pairs that are missed least, and try the most promising others in the place of each pair."""
     before = problem.best.units
     units = np.flatnonzero(before)
-    judged = yield with_each(before, units)  # remembered from shrinking, so free
-    least = units[np.argsort(-judged.climb, kind="stable")[:LEAST]]
+    judged = yield sets_with_each_turned(before, units)  # remembered from shrinking, so free
+    least_missed_first = np.argsort(-judged.climb, kind="stable")
+    least = units[least_missed_first[:LEAST]]
 
     pairs = list(combinations(np.sort(least), 2))
     sets = np.repeat(before[None], len(pairs), axis=0)
@@ -192,8 +205,9 @@ def exchange(problem: Problem, gains: Gains, exchanges: int) -> Policy:
     others = gains.shortlist(before)
     if not len(others):
         return
-    for row in np.argsort(-judged.climb, kind="stable")[:exchanges]:
-        tried = yield with_each(sets[row], others)
+    best_first = np.argsort(-judged.climb, kind="stable")
+    for row in best_first[:exchanges]:
+        tried = yield sets_with_each_turned(sets[row], others)
         best = tried.cheapest()
         if problem.consider(tried, best):
             problem.record_step("swap", tried, best, before)

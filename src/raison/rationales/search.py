@@ -1,4 +1,8 @@
-"""What a search is: parameters, a policy, and one loop that asks the model for all texts and targets together."""
+"""Search, the base class of searches, and the one loop that asks the model about all texts and targets together.
+
+Every policy says which sets it wants to know about, and the model answers all of them in one call per step. Finished
+searches drop out, and one memory serves them all, so a prefix that two searches need is computed once.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,31 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from raison.core import progress
+from raison.core.parameters import check_integer
 from raison.core.records import Target
 from raison.core.registry import searches
-from raison.core.spec import Spec, whole
+from raison.core.spec import Spec
 from raison.methods.base import Answer, Batch, Method
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
-from raison.rationales.certificate import certify
-from raison.rationales.loop import solve
-from raison.rationales.problem import Policy, Problem, check_rule, is_own_prediction, rule_for
-from raison.rationales.sufficient import rule_of
+from raison.rationales.certificate import certify, check_best_sets
+from raison.rationales.problem import (
+    JudgedSets,
+    Policy,
+    Problem,
+    check_rule_fits_target,
+    default_rule,
+    is_own_prediction,
+)
+from raison.rationales.sufficient import rule_from_spec
 
-__all__ = ["Interrupted", "Search", "search"]
+__all__ = ["Interrupted", "Search", "next_sets", "search"]
 
 S = TypeVar("S", bound="type[Search]")
+
+# times that a search may be refuted by the independent check before its answer is given up
+REFUTATIONS = 20
 
 
 class Interrupted(KeyboardInterrupt):
@@ -51,10 +66,11 @@ class Search(Method):
     needs = frozenset({"score"})
 
     def __post_init__(self) -> None:
-        rule = rule_of(self.sufficient)  # a misspelt rule is refused before a model runs
-        object.__setattr__(self, "sufficient", None if rule is None else rule.spec())
+        rule = rule_from_spec(self.sufficient)  # a misspelt rule is refused before a model runs
+        if rule is not None:
+            object.__setattr__(self, "sufficient", rule.spec())
         if self.evaluations is not None:
-            whole("evaluations", self.evaluations, 1)
+            check_integer("evaluations", self.evaluations, 1)
 
     @abstractmethod
     def policy(self, problem: Problem) -> Policy:
@@ -67,9 +83,9 @@ class Search(Method):
         memory = Memory()
         problems: list[Problem] = []
         try:
-            problems = self.problems(model, batch, memory)
+            problems = self.problems_of_batch(model, batch, memory)
             self.add_hints(model, batch, problems)
-            solve(model, problems, self.policy, batch.removal, memory)
+            solve_problems(model, problems, self.policy, batch.removal, memory)
             return certify(model, problems, batch.removal, memory)
         except KeyboardInterrupt:
             for problem in problems:
@@ -78,45 +94,54 @@ class Search(Method):
             answers = certify(model, problems, batch.removal, memory)
             raise Interrupted(list(enumerate(answers))) from None
 
-    def problems(self, model: Model, batch: Batch, memory: Memory) -> list[Problem]:
+    def problems_of_batch(self, model: Model, batch: Batch, memory: Memory) -> list[Problem]:
         """One problem for each target; the whole context is asked about where that is not known yet."""
         targets = list(batch.targets)
         if model.probable:  # a search climbs log-probabilities, whatever is shown
             targets = [replace(target, output="log_prob") for target in targets]
-        answers = list(batch.whole) or [None] * len(batch)
+        known = list(batch.whole) or [None] * len(batch)
 
-        unknown = [index for index, answer in enumerate(answers) if answer is None]
+        unknown = []
         questions = []
-        for index in unknown:
-            keep = batch.units[index].keep(np.ones((1, len(batch.units[index])), bool))
-            questions.append(Question(batch.encodings[index], targets[index], keep))
-        asked = dict(
-            zip(unknown, model.score(questions, removal=batch.removal, memory=memory), strict=True)
-        )
+        for index, answer in enumerate(known):
+            if answer is None:
+                units = batch.units[index]
+                keep_all = units.keep(np.ones((1, len(units)), bool))
+                unknown.append(index)
+                questions.append(Question(batch.encodings[index], targets[index], keep_all))
+        answers = model.score(questions, removal=batch.removal, memory=memory)
+        asked = dict(zip(unknown, answers, strict=True))
 
         problems = []
         for index, target in enumerate(targets):
-            known = answers[index]
-            problem = self.problem(
-                model, batch, index, target, asked[index] if known is None else known
-            )
-            if index in asked:
-                problem.evaluations += asked[index].forwards
-                problem.search_tokens += asked[index].tokens
+            full = known[index]
+            if full is not None:
+                problem = self.problem_of_target(model, batch, index, target, full)
+            else:
+                full = asked[index]
+                problem = self.problem_of_target(model, batch, index, target, full)
+                problem.evaluations += full.forwards
+                problem.search_tokens += full.tokens
             problems.append(problem)
         return problems
 
-    def problem(
+    def problem_of_target(
         self, model: Model, batch: Batch, index: int, target: Target, full: Scored
     ) -> Problem:
+        """The problem of one target; `full` is the answer for the whole context."""
         predicted = None
         if batch.predicted and target.kind == "span":
             predicted = batch.predicted[index]
-        rule, notes = rule_of(self.sufficient), list[str]()
+        is_prediction = predicted
+        if is_prediction is None:
+            is_prediction = is_own_prediction(full)
+
+        notes: list[str] = []
+        rule = rule_from_spec(self.sufficient)
         if rule is None:
-            rule, notes = rule_for(target, full, predicted=predicted)
+            rule, notes = default_rule(target, full, predicted=predicted)
         else:
-            check_rule(rule, target)
+            check_rule_fits_target(rule, target)
 
         return Problem(
             encoding=batch.encodings[index],
@@ -126,6 +151,124 @@ class Search(Method):
             rule=rule,
             tie=model.rounding,
             budget=self.evaluations,
-            is_prediction=is_own_prediction(full) if predicted is None else predicted,
+            is_prediction=is_prediction,
             notes=notes,
         )
+
+
+def solve_problems(
+    model: Model,
+    problems: Sequence[Problem],
+    policy: Callable[[Problem], Policy],
+    removal: str | None,
+    memory: Memory,
+) -> None:
+    """Run the policies of all problems side by side until each has its answer, checked independently.
+
+    The check may contradict the search where two outcomes are as likely as each other up to rounding; then the set
+    counts as not enough and the search goes on from its memory, which costs nothing.
+    """
+    waiting = list(problems)
+    for _ in range(REFUTATIONS):
+        run_side_by_side(model, waiting, policy, removal, memory)
+        check_best_sets(model, waiting, removal)
+        waiting = [problem for problem in waiting if is_refuted(problem)]
+        if not waiting:
+            return
+        for problem in waiting:
+            problem.refuted.add(problem.best.units.tobytes())
+            problem.restart()
+
+    for problem in waiting:
+        problem.notes.append(
+            "Nothing smaller stood the check: up to rounding, the model can't decide."
+        )
+    check_best_sets(model, waiting, removal)
+
+
+def is_refuted(problem: Problem) -> bool:
+    """Whether the check contradicts a set that the search takes for enough."""
+    return problem.best.enough and not problem.passes_check
+
+
+def next_sets(policy: Policy, judged: JudgedSets | None) -> np.ndarray | None:
+    """What a policy asks about when it is told the answers to its last sets (None at its start); None at its end."""
+    try:
+        if judged is None:
+            return next(policy)
+        return policy.send(judged)
+    except StopIteration:
+        return None
+
+
+class RunningSearch:
+    """A policy at work on its problem: the sets that it asks about now, or None when it is done."""
+
+    def __init__(self, problem: Problem, policy: Policy):
+        self.problem = problem
+        self.policy = policy
+        self.sets: np.ndarray | None = None
+        self.advance(None)
+
+    def advance(self, judged: JudgedSets | None) -> None:
+        """Hand the policy its answers and take its next sets; a policy that has spent its budget leaves."""
+        problem = self.problem
+        sets = next_sets(self.policy, judged)
+        if sets is None or problem.status == "budget":
+            self.finish()
+            return
+        if problem.budget is not None and problem.evaluations + len(sets) > problem.budget:
+            # what is left of it goes to a part of these sets, and then it is over
+            problem.status = "budget"
+            left = problem.budget - problem.evaluations
+            sets = sets[:left]
+            if not len(sets):
+                self.finish()
+                return
+        self.sets = sets
+
+    def finish(self) -> None:
+        """Nothing more is asked."""
+        self.problem.finished = True
+        self.sets = None
+
+
+def run_side_by_side(
+    model: Model,
+    problems: Sequence[Problem],
+    policy: Callable[[Problem], Policy],
+    removal: str | None,
+    memory: Memory,
+) -> None:
+    """One pass of all policies."""
+    every = [RunningSearch(problem, policy(problem)) for problem in problems]
+    while True:
+        questions, asking = [], []
+        for running in every:
+            if running.sets is not None:
+                questions.append(running.problem.question(running.sets))
+                asking.append((running, running.sets))
+        if not asking:
+            return
+
+        with progress.silence():
+            answers = model.score(questions, removal=removal, memory=memory)
+        for (running, sets), scored in zip(asking, answers, strict=True):
+            problem = running.problem
+            problem.evaluations += scored.forwards
+            problem.search_tokens += scored.tokens
+            running.advance(problem.judge(sets, scored))
+        report_progress(every)
+
+
+def report_progress(every: Sequence[RunningSearch]) -> None:
+    """How far all searches are, in thousandths of one; those that know how far they are themselves say so."""
+    asked = 0
+    done = 0.0
+    for running in every:
+        asked += running.problem.evaluations
+        if running.sets is None:
+            done += 1.0
+        else:
+            done += running.problem.progress
+    progress.report(int(1000 * done), 1000 * len(every), f"{asked:,} sets tried")

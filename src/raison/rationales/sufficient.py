@@ -1,4 +1,4 @@
-"""When is a part of the context enough? Rules that say so, and what a set costs under them.
+"""Rules of sufficiency: when a part of the context is enough, and what a set costs under them.
 
 A search minimises `cost`: the number of units of a set that is enough, or λ|S| − log p for the soft objective.
 """
@@ -8,16 +8,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_in_range, check_integer
 from raison.core.registry import rules
-from raison.core.spec import Spec, between, whole
+from raison.core.spec import Spec
 from raison.models.protocol import Scored
 
-__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_of"]
+__all__ = ["Argmax", "Drop", "Penalty", "Probability", "Rule", "Share", "Top", "rule_from_spec"]
 
 R = TypeVar("R", bound="type[Rule]")
 
@@ -51,7 +52,9 @@ class Rule(ABC):
         return size
 
     def spec(self) -> Spec:
-        return Spec(self.name, {item.name: getattr(self, item.name) for item in fields(self)})
+        """How to write this rule, with all of its parameters."""
+        params = {item.name: getattr(self, item.name) for item in fields(self)}
+        return Spec(self.name, params)
 
 
 @rule("argmax")
@@ -65,8 +68,9 @@ class Argmax(Rule):
     def climb(self, scored: Scored) -> np.ndarray:
         # probability alone also rises for sets that make everything likelier that fits; the lead alone is blind
         # before the target is among the first choices: half of each needs fewest steps (benchmarks/rationales.py)
-        mean: np.ndarray = (scored.value.sum(-1) + scored.margin.min(-1)) / 2
-        return mean
+        value = scored.value.sum(-1)
+        lead = scored.margin.min(-1)
+        return np.asarray((value + lead) / 2)
 
 
 @rule("probability")
@@ -77,7 +81,7 @@ class Probability(Rule):
     tau: float = 0.9
 
     def __post_init__(self) -> None:
-        between("tau", self.tau, 0, 1)
+        check_in_range("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         lowest = full.value.sum(-1) + np.log(self.tau)
@@ -92,7 +96,7 @@ class Share(Rule):
     tau: float = 0.9
 
     def __post_init__(self) -> None:
-        between("tau", self.tau, 0, 1)
+        check_in_range("tau", self.tau, 0, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         whole = full.value.sum(-1)
@@ -108,10 +112,11 @@ class Drop(Rule):
     nats: float = 1.0
 
     def __post_init__(self) -> None:
-        between("nats", self.nats, 0)
+        check_in_range("nats", self.nats, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
-        return np.asarray(scored.value.sum(-1) >= full.value.sum(-1) - self.nats)
+        lowest = full.value.sum(-1) - self.nats
+        return np.asarray(scored.value.sum(-1) >= lowest)
 
 
 @rule("top")
@@ -122,7 +127,7 @@ class Top(Rule):
     k: int = 5
 
     def __post_init__(self) -> None:
-        whole("k", self.k, 1)
+        check_integer("k", self.k, 1)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.asarray((scored.rank < self.k).all(-1))
@@ -136,7 +141,7 @@ class Penalty(Rule):
     weight: float = 0.1
 
     def __post_init__(self) -> None:
-        between("weight", self.weight, 0)
+        check_in_range("weight", self.weight, 0)
 
     def enough(self, scored: Scored, full: Scored) -> np.ndarray:
         return np.ones(len(scored.value), bool)
@@ -145,12 +150,13 @@ class Penalty(Rule):
         return np.where(enough, self.weight * sizes - value, np.inf)
 
     def floor(self, size: int, probable: bool) -> float:
-        return (
-            self.weight * size if probable else -np.inf
-        )  # −log p is never below 0, other values have no bound
+        # −log p is never below 0, other values have no bound
+        if not probable:
+            return -np.inf
+        return self.weight * size
 
 
-def rule_of(given: Any) -> Rule | None:
+def rule_from_spec(given: object) -> Rule | None:
     """The rule of a spec such as "probability(tau=0.8)"; None: what suits the target."""
     if given is None or isinstance(given, Rule):
         return given
@@ -158,4 +164,5 @@ def rule_of(given: Any) -> Rule | None:
         raise InputError(
             f"A {type(given).__name__} is not a rule: write one, such as 'probability(tau=0.9)'."
         )
-    return rules.build(given)  # type: ignore[no-any-return]
+    built: Rule = rules.build(given)
+    return built

@@ -14,14 +14,14 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from raison.core.errors import ModelError
 from raison.core.records import Encoding, Example
 from raison.core.registry import loaders
-from raison.models.catalog.quiet import quiet
-from raison.models.checkpoint import check_folder, refuse_missing
+from raison.models.catalog.quiet_loading import quiet_transformers
+from raison.models.checkpoint import check_model_folder, refuse_missing_weights
 from raison.models.families import family_of
-from raison.models.hub import sentence
-from raison.models.load import kind_of, placed
+from raison.models.hub import run_loading_step
+from raison.models.load import model_on_device, model_type_of_folder
 from raison.models.loaded_model import LoadedModel
-from raison.models.lora import merged
-from raison.models.probe import probe
+from raison.models.lora_merge import merge_adapter_or_model_error
+from raison.models.probe import probe_model
 from raison.models.tasks.classification import ClassificationTask
 from raison.models.transformers_model import transformers_model
 from raison.models.wrapped_model import WrappedModel
@@ -94,7 +94,7 @@ def rationalizer_model(
     if hf.settings.encoder == "pretrained":
         family = family_of(hf.encoder)
     loaded = LoadedModel(hf.eval(), tokenizer, family, name, trained_on=hf.config.longest)
-    model = RationalizerModel(probe(transformers_model(ClassificationTask(loaded))))
+    model = RationalizerModel(probe_model(transformers_model(ClassificationTask(loaded))))
     model.offers = (model.offers - STACKED) | {"own"}
     return model
 
@@ -105,7 +105,7 @@ class RationalizerLoader:
 
     def owns(self, path: Path) -> bool:
         """Whether a folder holds a rationalizer."""
-        return kind_of(path) == MODEL_TYPE
+        return model_type_of_folder(path) == MODEL_TYPE
 
     def wrap(
         self, hf: Rationalizer, tokenizer: PreTrainedTokenizerBase, name: str
@@ -116,19 +116,19 @@ class RationalizerLoader:
     def __call__(
         self, path: Path, *, device: str | None = None, dtype: str | torch.dtype | None = None
     ) -> RationalizerModel:
-        config: StoredRationalizerConfig = sentence(
+        config: StoredRationalizerConfig = run_loading_step(
             lambda: StoredRationalizerConfig.from_pretrained(path), path.name, "config"
         )
         if config.base:
             # reads safetensors only, and says what is missing
             hf, words = rationalizer_from_adapter(path, config)
         else:
-            check_folder(path, allow_pickle=False, has_tokenizer=True)
+            check_model_folder(path, allow_pickle=False, has_tokenizer=True)
             hf, words = rationalizer_from_weights(path, config)
         if config.token_types and "token_type_ids" not in words.model_input_names:
             # a saved tokenizer may forget it
             words.model_input_names = [*words.model_input_names, "token_type_ids"]
-        return rationalizer_model(placed(hf, device, dtype), words, path.name)
+        return rationalizer_model(model_on_device(hf, device, dtype), words, path.name)
 
 
 def rationalizer_from_weights(
@@ -137,7 +137,7 @@ def rationalizer_from_weights(
     """A model all of whose weights are stored."""
 
     def read() -> tuple[Rationalizer, Collection[str], PreTrainedTokenizerBase]:
-        with quiet():
+        with quiet_transformers():
             words = AutoTokenizer.from_pretrained(path)
             loaded: object = Rationalizer.from_pretrained(
                 path, config=config, output_loading_info=True
@@ -145,8 +145,8 @@ def rationalizer_from_weights(
         hf, report = cast("tuple[Rationalizer, Mapping[str, Collection[str]]]", loaded)
         return hf, report["missing_keys"], words
 
-    hf, missing, words = sentence(read, path.name, "model")
-    refuse_missing(hf, missing, path.name)
+    hf, missing, words = run_loading_step(read, path.name, "model")
+    refuse_missing_weights(hf, missing, path.name)
     return hf, words
 
 
@@ -161,15 +161,17 @@ def rationalizer_from_adapter(
     base = load_encoder(name)
     words = base.tokenizer
     if any((path / file).is_file() for file in TOKENIZER_FILES):
-        with quiet():
-            words = sentence(lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer")
+        with quiet_transformers():
+            words = run_loading_step(
+                lambda: AutoTokenizer.from_pretrained(path), path.name, "tokenizer"
+            )
     stored, real = config.encoder.get("hidden_size"), base.encoder.config.hidden_size
     if stored != real:
         raise ModelError(
             f"The adapter {path.name!r} is for another {config.base!r} ({stored} wide, not {real})."
         )
-    hf = sentence(lambda: Rationalizer(config, base.encoder.float()), path.name, "config")
-    merged(hf, path)
+    hf = run_loading_step(lambda: Rationalizer(config, base.encoder.float()), path.name, "config")
+    merge_adapter_or_model_error(hf, path)
     return hf, words
 
 

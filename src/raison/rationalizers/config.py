@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import e, exp, log
 
 from raison.core.errors import InputError
-from raison.core.from_settings import filled, setting
-from raison.core.json_record import Record, record
-from raison.core.spec import between, not_negative, one_of, whole
+from raison.core.from_settings import dataclass_from_settings, setting
+from raison.core.json_record import Record, record_field
+from raison.core.parameters import check_choice, check_in_range, check_integer, check_not_negative
 
 __all__ = [
     "ALL_BLOCKS",
@@ -64,16 +64,16 @@ class RationalizerConfig(Record):
     hidden_share: float = 0.5
 
     def validate(self) -> None:
-        whole("blocks", self.blocks, 1)
-        whole("pruning", self.pruning, 1)
-        whole("width", self.width, 2)
-        one_of("predictor", self.predictor, PREDICTORS)
-        one_of("hide", self.hide, HIDINGS)
-        one_of("full_text", self.full_text, FULL_TEXTS)
-        one_of("read", self.read, READINGS)
-        one_of("encoder", self.encoder, ENCODERS)
+        check_integer("blocks", self.blocks, 1)
+        check_integer("pruning", self.pruning, 1)
+        check_integer("width", self.width, 2)
+        check_choice("predictor", self.predictor, PREDICTORS)
+        check_choice("hide", self.hide, HIDINGS)
+        check_choice("full_text", self.full_text, FULL_TEXTS)
+        check_choice("read", self.read, READINGS)
+        check_choice("encoder", self.encoder, ENCODERS)
         self.check_sparsity()
-        between("hidden_share", self.hidden_share, 0, 1)
+        check_in_range("hidden_share", self.hidden_share, 0, 1)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout is a share from 0 up to less than 1, not {self.dropout}.")
         self.check_blocks()
@@ -138,7 +138,7 @@ class RationalizerConfig(Record):
     @classmethod
     def from_settings(cls, settings: Mapping[str, object]) -> RationalizerConfig:
         """The config of these settings; a name that it does not know is refused."""
-        return filled(cls, settings, "A rationalizer")
+        return dataclass_from_settings(cls, settings, "A rationalizer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class LossWeights(Record):
 class RationalizerTraining(Record):
     """How a rationalizer is trained."""
 
-    weights: LossWeights = record("LossWeights", default=LossWeights())
+    weights: LossWeights = record_field("LossWeights", default=LossWeights())
     lora: int = setting(0, "Train an adapter of this rank; 0: all weights of the blocks.")
     lr: float = setting(
         RATE_OF_BLOCKS, "Of the blocks; default: 2e-4 with --lora, else 5e-5.", derived=True
@@ -184,17 +184,17 @@ class RationalizerTraining(Record):
     half: bool = setting(False, "Write the adapter in float16.")
 
     def validate(self) -> None:
-        whole("batch", self.batch, 1)
-        whole("epochs", self.epochs, 1)
-        whole("patience", self.patience, 1)
-        whole("longest", self.longest, 1)
-        whole("lora", self.lora, 0)
-        not_negative("weight_decay", self.weight_decay)
-        not_negative("clip", self.clip)
-        not_negative("warm", self.warm)
-        between("lr", self.lr, 0)
-        between("head_lr", self.head_lr, 0)
-        between("held_out", self.held_out, 0, 0.9)
+        check_integer("batch", self.batch, 1)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("patience", self.patience, 1)
+        check_integer("longest", self.longest, 1)
+        check_integer("lora", self.lora, 0)
+        check_not_negative("weight_decay", self.weight_decay)
+        check_not_negative("clip", self.clip)
+        check_not_negative("warm", self.warm)
+        check_in_range("lr", self.lr, 0)
+        check_in_range("head_lr", self.head_lr, 0)
+        check_in_range("held_out", self.held_out, 0, 0.9)
         if self.warm >= self.epochs:
             raise InputError(
                 f"After {self.warm:g} epochs of warm-up none of {self.epochs} is left: give more epochs."
@@ -210,7 +210,7 @@ class RationalizerTraining(Record):
         usual = {"lr": RATE_OF_BLOCKS}
         if settings.get("lora"):
             usual["lr"] = RATE_OF_LORA
-        return filled(cls, {**usual, **settings}, "A training")
+        return dataclass_from_settings(cls, {**usual, **settings}, "A training")
 
 
 def pruning_levels(sparsity: float, count: int) -> list[float]:

@@ -12,9 +12,9 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.models import catalog, hub
-from raison.models.catalog.quiet import quiet
-from raison.models.checkpoint import check_folder, refuse_missing
-from raison.models.load import kind_of, looks_local
+from raison.models.catalog.quiet_loading import quiet_transformers
+from raison.models.checkpoint import check_model_folder, refuse_missing_weights
+from raison.models.load import looks_local, model_type_of_folder
 from raison.models.probe import check_weights
 from raison.rationalizers.block_ranges import blocks_of_encoder, is_decoder
 from raison.rationalizers.stored_config import MODEL_TYPE
@@ -40,12 +40,12 @@ def load_encoder(
         return encoder_in_memory(model, tokenizer)
     name = str(model)
     path = Path(name).expanduser()
-    if kind_of(path) == MODEL_TYPE:
+    if model_type_of_folder(path) == MODEL_TYPE:
         raise Unsupported(
             f"{path.name!r} is a rationalizer already: name the encoder that it was made from."
         )
-    if not path.exists() and name in catalog.entries():
-        whole_model, own_tokenizer = catalog.entries()[name].open()
+    if not path.exists() and name in catalog.catalog_entries():
+        whole_model, own_tokenizer = catalog.catalog_entries()[name].open()
         encoder = encoder_inside(whole_model)
     else:
         encoder, own_tokenizer = read_encoder(name, path, tokenizer)
@@ -88,13 +88,13 @@ def read_encoder(
         )
     local_only = False
     if path.is_dir():
-        check_folder(path, allow_pickle=False, has_tokenizer=tokenizer is not None)
+        check_model_folder(path, allow_pickle=False, has_tokenizer=tokenizer is not None)
         name = str(path)
     else:
-        local_only = not hub.reachable()
+        local_only = not hub.hub_is_reachable()
 
     def read() -> tuple[PreTrainedModel, Mapping[str, Collection[str]]]:
-        with quiet():
+        with quiet_transformers():
             loaded: tuple[PreTrainedModel, Mapping[str, Collection[str]]] = (
                 AutoModel.from_pretrained(
                     name,
@@ -105,12 +105,12 @@ def read_encoder(
             )
             return loaded
 
-    model, report = hub.sentence(read, name, "weights")
+    model, report = hub.run_loading_step(read, name, "weights")
     # a rationalizer reads token states, never the pooler
     missing = [key for key in report["missing_keys"] if "pooler" not in key]
-    refuse_missing(model, missing, path.name)
+    refuse_missing_weights(model, missing, path.name)
     if tokenizer is None:
-        tokenizer = hub.sentence(
+        tokenizer = hub.run_loading_step(
             lambda: AutoTokenizer.from_pretrained(name, local_files_only=local_only),
             name,
             "tokenizer",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from raison.core.json_record import JsonObject, plain
+from raison.core.json_record import JsonObject, to_json_value
 from raison.rationalizers.config import RationalizerConfig, RationalizerTraining
 from raison.rationalizers.homogeneity import Homogeneity
 
@@ -142,7 +142,7 @@ class RationalizerReport:
             if isinstance(value, RationalizerScores):
                 values[name] = value.to_dict()
             else:
-                values[name] = plain(value)
+                values[name] = to_json_value(value)
         return values
 
 

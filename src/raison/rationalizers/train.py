@@ -14,12 +14,12 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from raison.core.errors import InputError
-from raison.core.json_record import JsonObject, plain
+from raison.core.json_record import JsonObject, to_json_value
+from raison.core.parameters import check_choice, check_integer
 from raison.core.records import Example
-from raison.core.spec import one_of, whole
-from raison.models.catalog.quiet import quiet
+from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.codec import Pieces
-from raison.models.load import placed
+from raison.models.load import model_on_device
 from raison.models.weight_fingerprint import fingerprint_of_model
 from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
 from raison.rationalizers.build import (
@@ -99,7 +99,7 @@ class RationalizerExperiment:
             "model": self.model_name,
             "variant": self.variant,
             "data": name_of_labelled_data(self.data),
-            "asked": plain(self.asked),
+            "asked": to_json_value(self.asked),
             "training": self.training.to_dict(),
             "weights": fingerprint_of_model(self.model),
             "content": fingerprint_of_data_file(self.data),
@@ -145,12 +145,12 @@ def train_rationalizer(
     at unless the training gives them a weight. It is trained on `device` (default: where a model in memory is, or the
     CPU). Returns what training.json (of several runs: runs.json) holds.
     """
-    one_of("variant", variant, tuple(VARIANTS))
+    check_choice("variant", variant, tuple(VARIANTS))
     asked = {**VARIANTS[variant], **(config or {})}
     # what is wrong is said at once
     trial = {**asked, "blocks": asked.get("blocks") or MANY_BLOCKS}
     RationalizerConfig.from_settings(with_derived_settings(trial))
-    placed(torch.empty(0), device)
+    model_on_device(torch.empty(0), device)
     experiment = RationalizerExperiment(
         model=model,
         tokenizer=tokenizer,
@@ -166,7 +166,7 @@ def train_rationalizer(
         command=command,
     )
     if runs == 1:
-        whole("seed", seed, 0, SEEDS)
+        check_integer("seed", seed, 0, SEEDS)
         return train_one_rationalizer(experiment, Path(out), seed)
 
     def train_one(folder: Path, seed: int) -> JsonObject:
@@ -202,7 +202,7 @@ def train_one_rationalizer(
     if training.lora:
         model.config.base = name_of_base(str(experiment.model), loaded.name, folder)
         adapter = add_adapter(model, training, seed, loaded.name)
-    placed(model, experiment.device or experiment.device_of_model)
+    model_on_device(model, experiment.device or experiment.device_of_model)
 
     pad = pad_id(loaded.tokenizer)
     fitted = fit_rationalizer(
@@ -347,13 +347,13 @@ def write_rationalizer(
 ) -> None:
     """Write all weights, or an adapter with the heads and the name of its base; the report comes last."""
     with writing_trained_model(folder):
-        placed(model, "cpu")
+        model_on_device(model, "cpu")
         if adapter is None:
-            with quiet():
+            with quiet_transformers():
                 model.save_pretrained(folder)
         else:
             write_rationalizer_adapter(model, adapter, folder, half=report.training.half)
-        with quiet():
+        with quiet_transformers():
             tokenizer.save_pretrained(folder)
         with write_training_file(folder / REPORT) as half:
             half.write_text(json.dumps(report.to_dict(), indent=1) + "\n", encoding="utf-8")

@@ -83,7 +83,7 @@ class CheckedLines:
 
     def records(self) -> Iterator[JsonObject]:
         for body in self.bodies:
-            yield limits.from_json(body)
+            yield limits.read_json_text(body)
 
 
 def body_of_line(line: bytes) -> bytes | None:
@@ -114,7 +114,7 @@ def read_checked_lines(data: bytes, file: str) -> CheckedLines:
             found.damage.append(Damage(file, number, "stands behind the end of the file"))
             continue
         if body.startswith(b'{"end":'):
-            end = limits.from_json(body)
+            end = limits.read_json_text(body)
             check_schema(end, file)
         else:
             found.bodies.append(body)

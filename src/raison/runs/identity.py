@@ -205,7 +205,7 @@ class Environment:
 def stored_environment(place: Place) -> Environment:
     """What the run was begun with."""
     try:
-        return Environment(**limits.from_json(place.get(ENVIRONMENT) or b"null"))
+        return Environment(**limits.read_json_text(place.get(ENVIRONMENT) or b"null"))
     except (ValueError, TypeError):
         raise InputError(
             f"{ENVIRONMENT} of {str(place)!r} is missing or damaged, and without it nobody can tell which model "

@@ -101,7 +101,7 @@ def join_shard_files(files: ShardFiles, names: list[str], number: int) -> int:
         read = files.read(name)
         bodies += read.bodies
         shards += read.shards
-    joined = checked_lines.pack_lines(map(limits.from_json, bodies), shards)
+    joined = checked_lines.pack_lines(map(limits.read_json_text, bodies), shards)
     files.place.put(f"{FOLDER}/{COMPACT}{number:06d}.jsonl", joined)
     for name in names:
         files.place.delete(f"{FOLDER}/{name}")

@@ -127,7 +127,7 @@ def header_of(place: Place) -> Header | None:
     if data is None:
         return None
     try:
-        fields = limits.from_json(data)
+        fields = limits.read_json_text(data)
         checksum = fields.pop("sum", None)
         if checksum is not None and header_bytes(fields) != data:
             raise ValueError("a checksum that does not fit")

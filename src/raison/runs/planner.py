@@ -18,7 +18,7 @@ from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject
 from raison.core.records import Example
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.datasets.loading import ExampleSource
 from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
@@ -184,7 +184,7 @@ class CorpusReader:
             return max(1, len(example.text) // CHARACTERS_PER_TOKEN)
         self.cut += bool(encoding.truncated)
         if example.gold and self.needs_gold:
-            share = gold_share(encoding, group(encoding, self.spec.units), example)
+            share = gold_share(encoding, group_tokens(encoding, self.spec.units), example)
             if share is not None:
                 self.gold_shares_sum += share
                 self.gold_shares_count += 1

@@ -124,7 +124,7 @@ def heartbeat_lock(place: Place) -> Iterator[None]:
 def lock_is_ours(place: Place, mine: str) -> bool:
     """Whether the lock is ours."""
     try:
-        lock = limits.from_json(place.get(NAME) or b"null")
+        lock = limits.read_json_text(place.get(NAME) or b"null")
     except ValueError:
         return False
     return isinstance(lock, dict) and lock.get("owner") == mine

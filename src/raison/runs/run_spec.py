@@ -12,8 +12,8 @@ from typing import TypedDict
 
 from raison.core import limits
 from raison.core.errors import InputError
-from raison.core.from_settings import filled
-from raison.core.spec import one_of, whole
+from raison.core.from_settings import dataclass_from_settings
+from raison.core.parameters import check_choice, check_integer
 from raison.core.units import LEVELS
 
 __all__ = ["Means", "RunSpec", "read_run_spec", "spec_with_changes"]
@@ -49,18 +49,18 @@ class RunSpec:
                 raise InputError(f"A run needs a {name}: name one.")
         if not self.methods:
             raise InputError("A run needs at least one method: name one of `raison ls methods`.")
-        one_of("target", self.target, TARGETS)
-        one_of("units", self.units, LEVELS)
+        check_choice("target", self.target, TARGETS)
+        check_choice("units", self.units, LEVELS)
         for name, optional in (("split", self.split), ("removal", self.removal)):
             if optional is not None and not isinstance(optional, str):
                 raise InputError(f"{name} is a name, not {optional!r}.")
         if not isinstance(self.skip_broken, bool):
             raise InputError(f"skip_broken is true or false, not {self.skip_broken!r}.")
-        whole("seed", self.seed, 0)
-        whole("shard_tokens", self.shard_tokens, 1)
-        whole("chunk_tokens", self.chunk_tokens, 1)
+        check_integer("seed", self.seed, 0)
+        check_integer("shard_tokens", self.shard_tokens, 1)
+        check_integer("chunk_tokens", self.chunk_tokens, 1)
         if self.limit is not None:
-            whole("limit", self.limit, 1)
+            check_integer("limit", self.limit, 1)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
@@ -68,7 +68,7 @@ class RunSpec:
     @classmethod
     def of(cls, settings: Mapping[str, object], where: str) -> RunSpec:
         """The spec of settings by name; what is wrong with them is said of `where` they stand."""
-        return filled(cls, settings, where)
+        return dataclass_from_settings(cls, settings, where)
 
     def settings_that_differ(self, other: RunSpec) -> list[str]:
         """Names of the settings in which two specs differ."""
@@ -117,13 +117,13 @@ class Means:
             ("workers", self.workers, 100_000),
             ("threads", self.threads, 1_024),
         ):
-            whole(name, value, 1)
+            check_integer(name, value, 1)
             if value > most:
                 raise InputError(f"{name} is at most {most}, not {value}.")
         if self.timeout is not None and not self.timeout > 0:
             raise InputError(f"timeout is a number of seconds above 0, not {self.timeout}.")
         if self.memory is not None:
-            whole("memory", self.memory, 1)
+            check_integer("memory", self.memory, 1)
             if self.memory > 10**9:
                 raise InputError(
                     f"memory is a number of megabytes up to a milliard, not {self.memory}."

@@ -172,7 +172,7 @@ def last_written_status(place: Place) -> Status:
     """What stands in status.json; where that is lost or strange, nothing is known."""
     known = {item.name for item in fields(Status)}
     try:
-        stored = limits.from_json(place.get(NAME) or b"{}")
+        stored = limits.read_json_text(place.get(NAME) or b"{}")
         status = Status(
             **{"state": "stopped", **{name: stored[name] for name in stored if name in known}}
         )

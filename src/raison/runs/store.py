@@ -48,7 +48,7 @@ def spec_of_run(place: Place) -> RunSpec:
     if data is None:
         raise InputError(f"{str(place)!r} is no run: name the folder of one.")
     try:
-        settings = limits.from_json(data)
+        settings = limits.read_json_text(data)
     except ValueError:
         settings = None
     if not isinstance(settings, dict):
@@ -82,7 +82,7 @@ def shards_of_file(place: Place, name: str) -> list[int]:
         return [int(name.removesuffix(".jsonl"))]
     data = place.get(f"{FOLDER}/{name}") or b""
     last = checked_lines.body_of_line(data.rstrip(b"\n").rpartition(b"\n")[2])
-    return [] if last is None else list(limits.from_json(last).get("shards", []))
+    return [] if last is None else list(limits.read_json_text(last).get("shards", []))
 
 
 def done_shards(place: Place) -> set[int]:
@@ -202,7 +202,7 @@ def record_of_run(
     """A record that belongs to the run."""
     file = f"{FOLDER}/{name}"
     try:
-        record = ResultRecord.from_json(limits.from_json(body))
+        record = ResultRecord.from_json(limits.read_json_text(body))
     except InputError:
         raise repair_advice(
             place, checked_lines.Damage(file, 1, "is no record of a result")

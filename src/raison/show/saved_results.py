@@ -71,9 +71,9 @@ def read_result_text(path: Path) -> str:
 def json_of_result_text(text: str) -> Any:
     """A JSON value, or those of several lines as a list."""
     try:
-        return limits.from_json(text)
+        return limits.read_json_text(text)
     except json.JSONDecodeError:
-        return [limits.from_json(line) for line in text.split("\n") if line.strip()]
+        return [limits.read_json_text(line) for line in text.split("\n") if line.strip()]
 
 
 def result_from_json(value: Any) -> SavedResult:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.json_record import Record, plain, records
+from raison.core.json_record import Record, json_field, records_field
 
 __all__ = [
     "Compatibility",
@@ -65,18 +65,15 @@ class Compatibility(Record):
 
     model: str
     data: str
-    subsets: tuple[SubsetPerplexity, ...] = records(
+    subsets: tuple[SubsetPerplexity, ...] = records_field(
         "SubsetPerplexity"
     )  # by size, the whole context last
     guess: float = float("nan")  # perplexity of word frequencies alone, in the same places
-    repetition: tuple[RepeatedAtPosition, ...] = records("RepeatedAtPosition", default=())
-    truth: tuple[MarginalisedToken, ...] = records("MarginalisedToken", default=())
+    repetition: tuple[RepeatedAtPosition, ...] = records_field("RepeatedAtPosition", default=())
+    truth: tuple[MarginalisedToken, ...] = records_field("MarginalisedToken", default=())
     verdict: str = ""
     trusted: bool = True
-    settings: dict[str, int] = field(default_factory=dict)  # length, targets, blocks, truths, seed
-
-    def validate(self) -> None:
-        object.__setattr__(self, "settings", plain(self.settings))
+    settings: dict[str, int] = json_field()  # length, targets, blocks, truths, seed
 
     @property
     def full(self) -> float:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.core.text_splitting import split_words
-from raison.methods.idf import entry
+from raison.methods.idf import idf_entry
 
 __all__ = ["fit_idf"]
 
@@ -21,7 +21,7 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
     same texts give the same table in whatever order they come. `corpus` is noted in the artifact.
     """
     if largest is not None:
-        whole("largest", largest, 1)
+        check_integer("largest", largest, 1)
     documents = 0
     counts: Counter[str] = Counter()
     for text in texts:
@@ -29,7 +29,7 @@ def fit_idf(texts: Iterable[str], *, largest: int | None = None, corpus: str = "
             raise InputError(f"A text must be a string, not {type(text).__name__}.")
         words = set()
         for start, end in split_words(text):
-            words.add(entry(text[start:end]))
+            words.add(idf_entry(text[start:end]))
         if words:
             documents += 1
             counts.update(words)

@@ -18,7 +18,7 @@ from raison.core.evaluation import Cell, EvaluatedText, Evaluation, target_proba
 from raison.core.json_record import JsonObject
 from raison.core.records import Example, Explanation
 from raison.core.spec import Spec
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.engine import Request, run_methods, scores_again
 from raison.methods.base import Method, check_needs
 from raison.metrics.base import Metric, Numbers, Subject, gold_share
@@ -155,7 +155,7 @@ def mean_gold_share(model: Model, examples: Sequence[Example], request: Request)
         if not example.gold:
             continue
         (encoding,) = model.encode([example], truncate=True)
-        share = gold_share(encoding, group(encoding, request.level(model)), example)
+        share = gold_share(encoding, group_tokens(encoding, request.level(model)), example)
         if share is not None:
             shares.append(share)
     if shares:

@@ -16,7 +16,7 @@ import numpy as np
 
 from raison.api import examples_of
 from raison.core.records import Encoding, Example, Target
-from raison.models.probe import difference, subject
+from raison.models.probe import difference_of_view, probe_text_and_target
 from raison.models.protocol import InspectableModel, Model, Question
 from raison.models.weight_fingerprint import bytes_of_tensor
 from raison.testing.precision import Float64
@@ -116,8 +116,8 @@ def check_model(model: InspectableModel, *, tolerance: float = 1e-9) -> None:
     Batched = single holds for predictions and targets too, with and without padding.
     """
     with float64_for_exact_models(model):
-        encoding, target = subject(model)
-        assert difference(model, encoding, target) == 0.0, (
+        encoding, target = probe_text_and_target(model)
+        assert difference_of_view(model, encoding, target) == 0.0, (
             f"{model.name}: the view's logits are not the model's"
         )
         target = replace(target, output="logit")

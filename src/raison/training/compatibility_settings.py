@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raison.core.from_settings import setting
-from raison.core.spec import between, one_of, whole
+from raison.core.parameters import check_choice, check_in_range, check_integer
 
 __all__ = ["COINS", "CompatibilityTraining"]
 
@@ -39,19 +39,19 @@ class CompatibilityTraining:
     subset: int = 10  # tokens of the subsets that perplexity is measured on
 
     def __post_init__(self) -> None:
-        between("mix", self.mix, 0, 1)
-        one_of("coins", self.coins, COINS)
-        between("held", self.held, 0, 0.9)
-        whole("steps", self.steps, 1)
-        whole("length", self.length, 4)
-        whole("batch", self.batch, 1)
-        whole("accumulate", self.accumulate, 1)
-        whole("seed", self.seed, 0)
-        whole("subset", self.subset, 1)
+        check_in_range("mix", self.mix, 0, 1)
+        check_choice("coins", self.coins, COINS)
+        check_in_range("held", self.held, 0, 0.9)
+        check_integer("steps", self.steps, 1)
+        check_integer("length", self.length, 4)
+        check_integer("batch", self.batch, 1)
+        check_integer("accumulate", self.accumulate, 1)
+        check_integer("seed", self.seed, 0)
+        check_integer("subset", self.subset, 1)
         if self.lora is not None:
-            whole("lora", self.lora, 1)
+            check_integer("lora", self.lora, 1)
         if self.lr is not None:
-            between("lr", self.lr, 0, 1)
+            check_in_range("lr", self.lr, 0, 1)
 
     @property
     def rate(self) -> float:

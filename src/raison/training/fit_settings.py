@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from raison.core.spec import not_negative, one_of, whole
+from raison.core.parameters import check_choice, check_integer, check_not_negative
 
 __all__ = ["SEEDS", "FitProgress", "FitSettings", "Measurements", "ParameterGroup", "Settings"]
 
@@ -42,15 +42,15 @@ class FitSettings:
     save_every: float = 60.0  # seconds between two checkpoints
 
     def __post_init__(self) -> None:
-        whole("steps", self.steps, 1)
-        whole("accumulate", self.accumulate, 1)
-        whole("seed", self.seed, 0, SEEDS)
-        whole("every", self.every, 0)
-        one_of("schedule", self.schedule, SCHEDULES)
-        not_negative("warm", self.warm)
-        not_negative("clip", self.clip)
-        not_negative("decay", self.decay)
-        not_negative("save_every", self.save_every)
+        check_integer("steps", self.steps, 1)
+        check_integer("accumulate", self.accumulate, 1)
+        check_integer("seed", self.seed, 0, SEEDS)
+        check_integer("every", self.every, 0)
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_not_negative("warm", self.warm)
+        check_not_negative("clip", self.clip)
+        check_not_negative("decay", self.decay)
+        check_not_negative("save_every", self.save_every)
 
     def rate(self, step: int) -> float:
         """The share of the peak rate that step `step` (from 0) has."""

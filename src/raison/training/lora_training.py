@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from raison.core.errors import MissingExtra, Unsupported
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.training.training_folder import write_training_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def wrap_with_lora(model: nn.Module, rank: int, *, seed: int, name: str) -> Peft
 
     alpha = 2 rank, no dropout of its own. At the start B is zero, so nothing has changed yet (Hu et al. 2021).
     """
-    whole("lora", rank, 1)
+    check_integer("lora", rank, 1)
     try:
         import peft
     except ImportError:

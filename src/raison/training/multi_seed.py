@@ -15,7 +15,7 @@ from raison.core import limits, progress
 from raison.core.errors import InputError
 from raison.core.json_record import Record
 from raison.core.outputs import check_folder
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.training.fit_settings import SEEDS
 from raison.training.training_folder import check_training_folder, write_training_file
 
@@ -52,8 +52,8 @@ def train_with_seeds(
     Run k has the seed `seed + k` and the folder run-k. One that is done is not done again; `same` says of its report
     whether it is of this experiment.
     """
-    whole("runs", runs, 1)
-    whole("seed", seed, 0, SEEDS)
+    check_integer("runs", runs, 1)
+    check_integer("seed", seed, 0, SEEDS)
     if runs == 1:
         return one(folder, seed)
     check_folder(folder, lambda name: RUN.fullmatch(name) is not None, "several runs (--out)")
@@ -116,7 +116,7 @@ def finished_run_report(place: Path, seed: int, same: Callable[[Report], bool]) 
     if not (place / REPORT).exists():
         return None
     try:
-        report: Report = limits.from_json((place / REPORT).read_text(encoding="utf-8"))
+        report: Report = limits.read_json_text((place / REPORT).read_text(encoding="utf-8"))
         alike = report["seed"] == seed and same(report)
     except (ValueError, KeyError, TypeError):
         alike = False

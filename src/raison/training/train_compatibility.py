@@ -22,7 +22,7 @@ from torch import nn
 
 from raison.core.errors import InputError
 from raison.models.attention.view import clone_of
-from raison.models.load import load, placed
+from raison.models.load import load, model_on_device
 from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.data_names import name_of_data, split_joined_data
 from raison.training.feed import BatchFeed
@@ -354,7 +354,7 @@ def write_compatibility_model(
         if report["lora"]:
             report["bytes"] = write_lora_adapter(learner, folder, half=half, name=base)
         else:
-            placed(learner, "cpu").save_pretrained(folder)
+            model_on_device(learner, "cpu").save_pretrained(folder)
             for file in folder.glob("*.safetensors"):
                 file.chmod(0o644)  # safetensors writes for the owner only
             opened.tokenizer.save_pretrained(folder)

@@ -168,7 +168,7 @@ def stored_own_targets(path: Path, name: str, fingerprint: str) -> list[list[int
     if not path.is_file():
         return None
     try:
-        content = limits.from_json(path.read_text(encoding="utf-8"))
+        content = limits.read_json_text(path.read_text(encoding="utf-8"))
     except ValueError:  # half a file: what it held is written anew
         return None
     if not isinstance(content, dict) or (content.get("model"), content.get("sources")) != (

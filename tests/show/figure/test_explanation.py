@@ -9,7 +9,7 @@ import pytest
 
 from raison.core.errors import InputError, MissingExtra
 from raison.core.records import Explanation, Target
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.show import to_figure
 from raison.show.rationale_matrix import matrix_of_rationales
 from tests.helpers.pictures import drawing, size_of_png, texts_of_picture
@@ -113,7 +113,7 @@ def test_pictures_of_strange_texts(tmp_path):
 @drawing
 def test_picture_of_scores_needs_no_rationale(tmp_path):
     encoding = encode_spaced_words("A great film")
-    units = group(encoding, "word")
+    units = group_tokens(encoding, "word")
     plain = Explanation(
         encoding, units, Target("label", (1,), text="good"), [0.1, 2, -2], "occlusion", "tiny"
     )

@@ -11,7 +11,7 @@ from raison.core.errors import InputError
 from raison.core.findings import Certificate
 from raison.core.records import Encoding, Explanation, Span, Target
 from raison.core.text_splitting import split_words
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.show import to_figure
 from raison.show.rationale_matrix import CHOSEN, matrix_of_rationales
 from raison.show.text_pieces import TextPiece, gold_characters, shorten_pieces, text_passages
@@ -36,7 +36,7 @@ def encode(*texts, names=("text",)):
 
 def explain(encoding, target, chosen, level="token"):
     """A rationale of the units with these numbers."""
-    units = group(encoding, level, target.free(encoding))
+    units = group_tokens(encoding, level, target.free(encoding))
     selected = np.isin(np.arange(len(units)), chosen)
     certificate = Certificate(
         rule="argmax",
@@ -175,7 +175,7 @@ def test_the_picture_says_what_bold_means(tmp_path):
 @drawing
 def test_methods_under_each_other_have_gold_too(tmp_path):
     encoding = encode("A great film")
-    units, target = group(encoding, "word"), Target("label", (1,), text="good")
+    units, target = group_tokens(encoding, "word"), Target("label", (1,), text="good")
     both = [
         Explanation(encoding, units, target, [0.1, 2, -1], name, "tiny")
         for name in ("occlusion", "lime")

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import Spec, one_of
+from raison.core.spec import Spec
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, filter_rows, map_rows
 from raison.datasets.table import read_csv
@@ -37,7 +38,7 @@ class AgNews(Dataset):
     def __post_init__(self) -> None:
         topics = tuple(topic.name if isinstance(topic, Spec) else topic for topic in self.topics)
         for topic in topics:
-            one_of("A topic", topic, TOPICS)
+            check_choice("A topic", topic, TOPICS)
         if len(topics) < 2:
             raise InputError("topics names at least two topics.")
         self.set_facts(topics=topics, labels=topics)

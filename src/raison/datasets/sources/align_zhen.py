@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Example
-from raison.core.spec import whole
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.character_spans import Places
 from raison.datasets.dataset_rows import Row, Rows, map_rows
@@ -33,7 +33,7 @@ class AlignZhEn(Dataset):
     )
 
     def __post_init__(self) -> None:
-        whole("skip", self.skip, 0)
+        check_integer("skip", self.skip, 0)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         sentences = read_lines(find_file(place, "zhen.src-tgt"))

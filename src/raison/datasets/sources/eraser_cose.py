@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core import limits
-from raison.core.documents import Document, noted
+from raison.core.eraser_documents import Document, documents_in_meta
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
@@ -49,7 +49,7 @@ def question_example(row: Row[dict[str, str]]) -> Example:
     id, text, label, rationale, query = (row.value[name] for name in COLUMNS)
 
     try:
-        marks = limits.from_json(rationale)
+        marks = limits.read_json_text(rationale)
     except json.JSONDecodeError as error:
         raise InputError(f"the rationale is no list of 0 and 1 ({error}).") from None
     choices = [choice.strip() for choice in query.split("[SEP]")]
@@ -69,5 +69,5 @@ def question_example(row: Row[dict[str, str]]) -> Example:
         id=id,
         label=label or None,
         gold=spans_of_marks(find_tokens(text), marks, "first"),
-        meta={"choices": choices, **noted([question])},
+        meta={"choices": choices, **documents_in_meta([question])},
     )

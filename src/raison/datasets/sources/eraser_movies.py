@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.dataset_rows import Rows
 from raison.datasets.eraser_format import LEVELS, read_eraser
@@ -35,7 +35,7 @@ class EraserMovies(Dataset):
     level: str = "span"  # span: evidence as it was marked; sentence: every sentence that holds some
 
     def __post_init__(self) -> None:
-        one_of("level", self.level, LEVELS)
+        check_choice("level", self.level, LEVELS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         return read_eraser(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.character_spans import find_tokens, spans_of_marks
 from raison.datasets.dataset_rows import Row, Rows, map_rows
@@ -39,7 +39,7 @@ class Hotel(Dataset):
     balanced: bool = True  # training part: as many positive as negative reviews
 
     def __post_init__(self) -> None:
-        one_of("aspect", self.aspect, ASPECTS)
+        check_choice("aspect", self.aspect, ASPECTS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         name = f"hotel_{self.aspect.capitalize()}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.parallel import zip_rows
@@ -36,7 +36,7 @@ class Multi30k(Dataset):
     to: str = "en"  # the language of the label: en or de
 
     def __post_init__(self) -> None:
-        one_of("to", self.to, ("en", "de"))
+        check_choice("to", self.to, ("en", "de"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         languages = ("de", "en") if self.to == "en" else ("en", "de")

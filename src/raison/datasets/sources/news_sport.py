@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, filter_rows, map_rows
 from raison.datasets.text_archives import read_archive_texts
@@ -36,7 +36,7 @@ class NewsSport(Dataset):
     part: str = "post"  # post: with its headers; body: what follows the first blank line
 
     def __post_init__(self) -> None:
-        one_of("part", self.part, ("post", "body"))
+        check_choice("part", self.part, ("post", "body"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         archive = find_file(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.dataset_rows import Row, Rows, filter_rows, interleave, map_rows
 from raison.datasets.text_archives import read_archive_lines, read_archive_texts
@@ -35,7 +35,7 @@ class NltkReviews(Dataset):
     corpus: str = "reviews"  # reviews: 2,000 whole ones; sentences: 10,662
 
     def __post_init__(self) -> None:
-        one_of("corpus", self.corpus, ("reviews", "sentences"))
+        check_choice("corpus", self.corpus, ("reviews", "sentences"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if self.corpus == "reviews":

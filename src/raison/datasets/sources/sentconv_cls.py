@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.table import read_plain_columns
@@ -56,7 +56,7 @@ class SentenceClasses(Dataset):
     corpus: str = "sst2"  # sst2, mr, subj, trec, cr or mpqa
 
     def __post_init__(self) -> None:
-        one_of("corpus", self.corpus, tuple(CORPORA))
+        check_choice("corpus", self.corpus, tuple(CORPORA))
         corpus = CORPORA[self.corpus]
         splits = tuple(corpus.files)
         self.set_facts(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_integer
 from raison.core.records import Example, Span
-from raison.core.spec import whole
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.bracket_trees import Node, Tree, parse_tree
 from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
@@ -42,7 +42,7 @@ class SstTrees(Dataset):
     phrases: bool = False  # every phrase and word of a sentence as an example of its own
 
     def __post_init__(self) -> None:
-        whole("distance", self.distance, 1)
+        check_integer("distance", self.distance, 1)
         if self.distance > NEUTRAL:
             raise InputError(f"distance is 1 or {NEUTRAL}, not {self.distance}.")
         if self.classes not in (2, 5):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raison.core.errors import InputError
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.sources.ag_news import TOPICS
@@ -38,7 +38,7 @@ class Textfooler(Dataset):
     corpus: str = "imdb"  # imdb, yelp, ag, mr, snli, mnli, mnli_matched or mnli_mismatched
 
     def __post_init__(self) -> None:
-        one_of("corpus", self.corpus, CORPORA)
+        check_choice("corpus", self.corpus, CORPORA)
         if self.corpus in PAIRS:
             self.set_facts(task="pair", labels=RELATIONS)
         elif self.corpus == "ag":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Rows
 from raison.datasets.prose import LEVELS, read_plain_text
@@ -28,7 +28,7 @@ class TinyShakespeare(Dataset):
     level: str = "passage"  # passage: what stands between blank lines; line; file: all of it
 
     def __post_init__(self) -> None:
-        one_of("level", self.level, LEVELS)
+        check_choice("level", self.level, LEVELS)
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         return read_plain_text(find_file(place, "input.txt"), self.level)

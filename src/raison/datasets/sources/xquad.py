@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from raison.core.parameters import check_choice
 from raison.core.records import Example
-from raison.core.spec import one_of
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Rows
 from raison.datasets.squad import read_squad
@@ -30,7 +30,7 @@ class Xquad(Dataset):
     language: str = "en"  # en or de
 
     def __post_init__(self) -> None:
-        one_of("language", self.language, ("en", "de"))
+        check_choice("language", self.language, ("en", "de"))
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         return read_squad(find_file(place, f"xquad.{self.language}.json"))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 
 __all__ = [
     "jensen_shannon",
@@ -102,7 +102,7 @@ def permuted_attention(
     if not attention.size:
         return attention
 
-    whole("seed", seed, 0)
+    check_integer("seed", seed, 0)
     tokens = attention.shape[-1]
     rows = attention.reshape(-1, tokens)
     real_rows = real.reshape(rows.shape)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 
 __all__ = ["clusters", "finite_vectors"]
 
@@ -31,10 +31,10 @@ def clusters(
     leaves clusters empty. `passes` over the points: at most so many, or with batches exactly.
     """
     data = finite_vectors(vectors)
-    whole("k", k, 1)
-    whole("passes", passes, 1)
+    check_integer("k", k, 1)
+    check_integer("passes", passes, 1)
     if batch is not None:
-        whole("batch", batch, 1)
+        check_integer("batch", batch, 1)
     if not len(data):
         raise InputError("There are no vectors to cluster.")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.attention.kmeans import clusters, finite_vectors
 
 __all__ = ["Information", "information_of_states", "mutual_information", "shuffled_information"]
@@ -70,7 +70,7 @@ def shuffled_information(
     seed: int = 0,
 ) -> float:
     """The mean mutual information after one side was shuffled: what the estimate says about independent labels."""
-    whole("repeats", repeats, 1)
+    check_integer("repeats", repeats, 1)
     generator = np.random.default_rng(seed)
     labels = np.asarray(second)
     values = []

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.documents import Document, documents_of, tokens_of, units_of_tokens
+from raison.core.eraser_documents import (
+    Document,
+    documents_of,
+    spans_of_eraser_tokens,
+    units_of_eraser_tokens,
+)
 from raison.core.records import Example
 from raison.metrics.base import AveragedF1, Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, pooled_agreement_key
@@ -83,8 +88,8 @@ def spans_by_document(
     chosen_units = rationale_units(subject, k)
     counts = []
     for document in documents_of(example, encoding.segments):
-        tokens = tokens_of(encoding.texts[document.segment], document)
-        units_by_token = units_of_tokens(document, tokens, subject.units)
+        tokens = spans_of_eraser_tokens(encoding.texts[document.segment], document)
+        units_by_token = units_of_eraser_tokens(document, tokens, subject.units)
         chosen_tokens = [chosen_units[units].any() for units in units_by_token]
         chosen = maximal_runs(np.array(chosen_tokens, dtype=bool))
         gold = gold_spans_of_document(example, document, tokens, encoding.segments)

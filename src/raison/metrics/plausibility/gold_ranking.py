@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
-from raison.core.spec import one_of
+from raison.core.parameters import check_choice
 from raison.metrics.numbers import NAN
 
 __all__ = ["AREAS", "SIGNS", "area_under_precision_recall", "mass_on_gold"]
@@ -27,7 +27,7 @@ def area_under_precision_recall(
     which is too high where points are few (Davis & Goadrich 2006). Equal scores give the share of gold units by step.
     """
     scores, gold = finite_scores(scores, gold)
-    one_of("area", area, AREAS)
+    check_choice("area", area, AREAS)
     if not gold.any():
         return NAN
 
@@ -54,7 +54,7 @@ def mass_on_gold(scores: ArrayLike, gold: ArrayLike, sign: str = "absolute") -> 
     Where no unit has any mass, no unit has more than another, so it is what equal scores give: the share of gold units.
     """
     scores, gold = finite_scores(scores, gold)
-    one_of("sign", sign, SIGNS)
+    check_choice("sign", sign, SIGNS)
     if not gold.any():
         return NAN
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raison.core.spec import one_of, whole
+from raison.core.parameters import check_choice, check_integer
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
 from raison.metrics.plausibility.gold_ranking import (
@@ -33,7 +33,7 @@ class Auprc(Plausibility):
     keys = (agreement_key("auprc"),)
 
     def __post_init__(self) -> None:
-        one_of("area", self.area, AREAS)
+        check_choice("area", self.area, AREAS)
 
     def numbers(self, subject: Subject) -> Numbers:
         area = area_under_precision_recall(subject.scores, subject.gold, self.area)
@@ -76,7 +76,7 @@ class MicroRecallAtK(Plausibility):
     keys = (pooled_agreement_key("micro_recall_at_k"),)
 
     def __post_init__(self) -> None:
-        whole("k", self.k, 1)
+        check_integer("k", self.k, 1)
 
     def numbers(self, subject: Subject) -> Numbers:
         chosen = most_important_units(subject, self.k)
@@ -113,7 +113,7 @@ class GoldMass(Plausibility):
     keys = (agreement_key("gold_mass"),)
 
     def __post_init__(self) -> None:
-        one_of("sign", self.sign, SIGNS)
+        check_choice("sign", self.sign, SIGNS)
 
     def numbers(self, subject: Subject) -> Numbers:
         share = mass_on_gold(subject.scores, subject.gold, self.sign)

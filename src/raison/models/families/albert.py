@@ -1,5 +1,5 @@
 """ALBERT: one block used again and again, embeddings narrower than the blocks."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
-FAMILY = family(Family("albert", ("albert",), note="absolute positions, shared layers"))
+FAMILY = register_family(Family("albert", ("albert",), note="absolute positions, shared layers"))

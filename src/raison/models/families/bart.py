@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from raison.models.attention.call import running_call
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
 
 def place(table: Any, stream: int) -> None:
@@ -37,7 +37,7 @@ def prepare(model: nn.Module) -> None:
             place(module, int("decoder" in name.split(".")))
 
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "bart",
         ("bart", "mbart"),

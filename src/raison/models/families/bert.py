@@ -1,5 +1,5 @@
 """BERT and what shares its code shape; MiniLM is a BERT."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
-FAMILY = family(Family("bert", ("bert",), note="absolute positions, post-norm"))
+FAMILY = register_family(Family("bert", ("bert",), note="absolute positions, post-norm"))

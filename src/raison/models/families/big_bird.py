@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
 
 def sparse_from(config: Any) -> int:
@@ -13,7 +13,7 @@ def sparse_from(config: Any) -> int:
     return size
 
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "big_bird",
         ("big_bird",),
@@ -21,7 +21,7 @@ FAMILY = family(
         note="absolute positions, post-norm; block-sparse attention in long texts",
     )
 )
-PEGASUS = family(
+PEGASUS = register_family(
     Family(
         "bigbird_pegasus",
         ("bigbird_pegasus",),

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from raison.models.attention.call import running_call
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
 Positions = Callable[..., "torch.Tensor | None"]
 
@@ -53,7 +53,7 @@ def prepare(model: nn.Module) -> None:
             module.get_rel_pos = relative_positions(module, module.get_rel_pos)
 
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "deberta",
         ("deberta-v2",),

@@ -1,5 +1,7 @@
 """DistilBERT: half of BERT, no token types."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
-FAMILY = family(Family("distilbert", ("distilbert",), note="absolute positions, post-norm"))
+FAMILY = register_family(
+    Family("distilbert", ("distilbert",), note="absolute positions, post-norm")
+)

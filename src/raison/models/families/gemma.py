@@ -1,8 +1,8 @@
 """Gemma: scaled embeddings, 1 + weight norms; Gemma 2 and 3 mix windowed and full layers and cap their logits."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "gemma",
         ("gemma", "gemma2", "gemma3_text"),

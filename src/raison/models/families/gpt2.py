@@ -1,5 +1,5 @@
 """GPT-2: learned absolute positions, pre-norm."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
-FAMILY = family(Family("gpt2", ("gpt2",), note="learned absolute positions, pre-norm"))
+FAMILY = register_family(Family("gpt2", ("gpt2",), note="learned absolute positions, pre-norm"))

@@ -1,9 +1,9 @@
 """Marian (OPUS-MT): BART's shape with sinusoidal positions and scaled embeddings."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 from raison.models.families.bart import prepare
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "marian",
         ("marian",),

@@ -1,8 +1,8 @@
 """RoBERTa and XLM-R count positions from the padding id plus one, so position 0 is called 2."""
 
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "roberta",
         ("roberta", "xlm-roberta", "camembert", "roberta-prelayernorm"),

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from raison.models.attention.call import running_call
-from raison.models.families import Family, family
+from raison.models.families import Family, register_family
 
 
 def relative_bias(
@@ -48,7 +48,7 @@ def prepare(model: nn.Module) -> None:
             )
 
 
-FAMILY = family(
+FAMILY = register_family(
     Family(
         "t5",
         ("t5", "mt5"),

@@ -22,7 +22,7 @@ from torch.overrides import TorchFunctionMode
 from raison.core import progress
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 from raison.models.attention.call import Call, running_call
 from raison.models.attention.products import RecordedSoftmaxes
 from raison.models.attention.view import view_of
@@ -154,7 +154,7 @@ class Runner:
             return self.removals[0]
         if removal not in REMOVALS:
             raise InputError(
-                f"There is no removal called {removal!r}.{suggest(str(removal), list(REMOVALS))} "
+                f"There is no removal called {removal!r}.{suggest_name(str(removal), list(REMOVALS))} "
                 f"Use one of {', '.join(REMOVALS)}."
             )
         if removal not in self.removals:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from raison.core.records import Encoding, Example, Target
-from raison.core.text_splitting import kind_of
+from raison.core.text_splitting import kind_of_character
 from raison.models.protocol import TargetSpec
 from raison.models.runner.runner import Runner
 from raison.models.tasks.base import axis_of
@@ -55,7 +55,11 @@ class CausalTask(GenerationTask):
             begin = encoding.start[position]
             before = whole[:begin].rstrip()
             between = whole[len(before) : begin] + space_of(encoding, position)
-        if not between and before and kind_of(before[-1]) == kind_of(text[0]) == "letter":
+        if (
+            not between
+            and before
+            and kind_of_character(before[-1]) == kind_of_character(text[0]) == "letter"
+        ):
             between = " "
 
         stem: list[int] = codec(before).ids.tolist() if before else []

@@ -11,8 +11,8 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
-from raison.core.registry import suggest
-from raison.core.spec import place_of
+from raison.core.registry import suggest_name
+from raison.core.spec import index_from_digits
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
@@ -95,14 +95,14 @@ class ClassificationTask(Task):
         name = str(wanted)
         found = numbers_of_label(name, labels)
         if not found:
-            place = place_of(name, len(labels))  # the command line has texts only
+            place = index_from_digits(name, len(labels))  # the command line has texts only
             if place is not None:
                 return place
             shown = ", ".join(labels[:SHOWN])
             if len(labels) > SHOWN:
                 shown += " …"
             raise InputError(
-                f"{self.loaded.name} has no class {name!r}.{suggest(name, list(labels))} "
+                f"{self.loaded.name} has no class {name!r}.{suggest_name(name, list(labels))} "
                 f"Its classes are: {shown}."
             )
         if len(found) > 1:

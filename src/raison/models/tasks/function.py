@@ -11,7 +11,7 @@ import numpy as np
 from raison.core import limits, progress
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Encoding, Example, Target
-from raison.core.spec import place_of
+from raison.core.spec import index_from_digits
 from raison.core.text_splitting import split_words
 from raison.models.protocol import PREDICTED, OwnModel, Prediction, Question, Scored, TargetSpec
 from raison.models.runner import meter
@@ -148,7 +148,7 @@ class Function(OwnModel):
         """The number of an output that is named by its label, or by its number as text."""
         if str(wanted) in names:
             return names.index(str(wanted))
-        place = place_of(str(wanted), len(names))
+        place = index_from_digits(str(wanted), len(names))
         if place is None:
             raise InputError(
                 f"{self.name} has no output {str(wanted)!r}: it has {', '.join(names)}."
@@ -230,7 +230,7 @@ def axis_of_words(example: Example) -> Encoding:
     """The words of a text, or of a pair, as tokens."""
     texts = (example.text,) if example.pair is None else (example.text, example.pair)
     sizes = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-    limits.check_text(sum(sizes))
+    limits.check_text_size(sum(sizes))
 
     words: list[str] = []
     spans: list[tuple[int, int, int]] = []  # number of the text, start, end

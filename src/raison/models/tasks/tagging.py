@@ -10,7 +10,7 @@ import torch
 
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
-from raison.core.units import group
+from raison.core.units import group_tokens
 from raison.models.protocol import Prediction, TargetSpec
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
@@ -103,7 +103,7 @@ class TaggingTask(Task):
         """Every word with the tag that the model gives it."""
         (logits,) = outcomes_of_texts(runner, [encoding])
         probabilities = logits.softmax(-1)  # [t v]
-        units = group(encoding, "word")
+        units = group_tokens(encoding, "word")
         labels = self.labels
         words = []
         for unit, name in enumerate(units.names):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.json_record import record
+from raison.core.json_record import record_field
 from raison.metrics.attention import kendall_defined, kendall_tau
 from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
@@ -20,10 +20,10 @@ __all__ = ["Agreement", "agreement_with_importance"]
 class Agreement(AuditRecord):
     """τ-b of attention with importance; None for what a model does not define."""
 
-    gradient_of_words: Spread | None = record("Spread", default=None)
-    leaving_words_out: Spread | None = record("Spread", default=None)
-    gradient_of_states: Spread | None = record("Spread", default=None)
-    leaving_states_out: Spread | None = record("Spread", default=None)
+    gradient_of_words: Spread | None = record_field("Spread", default=None)
+    leaving_words_out: Spread | None = record_field("Spread", default=None)
+    gradient_of_states: Spread | None = record_field("Spread", default=None)
+    leaving_states_out: Spread | None = record_field("Spread", default=None)
 
     def by_title(self) -> dict[str, Spread]:
         """What was measured, by what people call it."""

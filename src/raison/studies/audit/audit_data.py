@@ -131,7 +131,7 @@ def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
     report = Path(folder) / REPORT
     content = fingerprint_of_data_file(data)
     try:
-        training = limits.from_json(report.read_text(encoding="utf-8"))
+        training = limits.read_json_text(report.read_text(encoding="utf-8"))
         return bool(content) and training["asked"]["content"] == content
     except (OSError, ValueError, KeyError, TypeError):
         return False

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from raison.core.json_record import record, records
+from raison.core.json_record import record_field, records_field
 from raison.studies.audit.attention_agreement import Agreement
 from raison.studies.audit.audit_numbers import AuditRecord, Spread
 from raison.studies.audit.audit_verdict import AuditFindings, verdict_sentences
@@ -30,16 +30,16 @@ class Audit(AuditRecord):
     f1: float
     f1_of: str = ""  # the class that it is the F1 of (NaN where no text has it); or of all classes, their mean
     commonest: float = 0.0  # share of the commonest label
-    replaced: ReplacedAttention = record("ReplacedAttention", default=ReplacedAttention())
-    agreement: Agreement = record("Agreement", default=Agreement())
-    entropy: Entropies = record("Entropies", default=Entropies())
-    token_probability: Spread | None = record("Spread", default=None)
-    information: WordInformation = record("WordInformation", default=WordInformation())
-    instance: Spread | None = record(
+    replaced: ReplacedAttention = record_field("ReplacedAttention", default=ReplacedAttention())
+    agreement: Agreement = record_field("Agreement", default=Agreement())
+    entropy: Entropies = record_field("Entropies", default=Entropies())
+    token_probability: Spread | None = record_field("Spread", default=None)
+    information: WordInformation = record_field("WordInformation", default=WordInformation())
+    instance: Spread | None = record_field(
         "Spread", default=None
     )  # the largest JSD of an attention with the same answer
-    adversaries: tuple[Adversary, ...] = records("Adversary", default=())
-    texts: tuple[ShownText, ...] = records("ShownText", default=())
+    adversaries: tuple[Adversary, ...] = records_field("Adversary", default=())
+    texts: tuple[ShownText, ...] = records_field("ShownText", default=())
     notes: tuple[str, ...] = ()
 
     def verdict(self) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from raison.attention_models.adapter import AttentionModel
 from raison.core.errors import InputError, Unsupported
 from raison.core.json_record import JsonObject
-from raison.core.spec import whole
+from raison.core.parameters import check_integer
 from raison.models.protocol import InspectableModel, Model
 from raison.training.fit_settings import SEEDS
 
@@ -30,10 +30,10 @@ class AuditSettings:
     seed: int
 
     def __post_init__(self) -> None:
-        whole("permutations", self.permutations, 1)
-        whole("seed", self.seed, 0, SEEDS)
+        check_integer("permutations", self.permutations, 1)
+        check_integer("seed", self.seed, 0, SEEDS)
         if self.deep is not None:
-            whole("deep", self.deep, 1)
+            check_integer("deep", self.deep, 1)
         for lam in self.lambdas:
             if not 0 <= lam < float("inf"):
                 raise InputError(f"λ of an adversary is a number from 0 up, not {lam}.")

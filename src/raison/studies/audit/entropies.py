@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.core import progress
-from raison.core.json_record import record
+from raison.core.json_record import record_field
 from raison.metrics.attention import normalised_entropy
 from raison.models.float64 import COARSE
 from raison.models.load import load
@@ -28,12 +28,12 @@ SHORT = 64  # tokens of such a text, if there are such: the passes of a longer o
 class Entropies(AuditRecord):
     """Normalised entropies, from 0 (one word) to 1 (all words alike); None for what a model does not define."""
 
-    attention: Spread | None = record("Spread", default=None)
-    gradient_of_words: Spread | None = record("Spread", default=None)
-    leaving_words_out: Spread | None = record("Spread", default=None)
-    influence: Spread | None = record("Spread", default=None)
-    influence_by_facet: Spread | None = record("Spread", default=None)
-    influence_same_texts: Spread | None = record(
+    attention: Spread | None = record_field("Spread", default=None)
+    gradient_of_words: Spread | None = record_field("Spread", default=None)
+    leaving_words_out: Spread | None = record_field("Spread", default=None)
+    influence: Spread | None = record_field("Spread", default=None)
+    influence_by_facet: Spread | None = record_field("Spread", default=None)
+    influence_same_texts: Spread | None = record_field(
         "Spread", default=None
     )  # as the facets are measured on
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from raison.core.json_record import record
+from raison.core.json_record import record_field
 from raison.metrics.attention import information_of_states
 from raison.studies.audit.audit_numbers import AuditRecord, measured_only
 from raison.studies.audit.audited_texts import AuditedTexts, WordStates
@@ -33,8 +33,8 @@ class StateInformation(AuditRecord):
 class WordInformation(AuditRecord):
     """The information of frequent words, and of words drawn by count^¾; None where too few pairs are there."""
 
-    frequent_words: StateInformation | None = record("StateInformation", default=None)
-    drawn_words: StateInformation | None = record("StateInformation", default=None)
+    frequent_words: StateInformation | None = record_field("StateInformation", default=None)
+    drawn_words: StateInformation | None = record_field("StateInformation", default=None)
 
     def by_title(self) -> dict[str, StateInformation]:
         """What was measured, by what people call it."""

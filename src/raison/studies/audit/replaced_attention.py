@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raison.core.json_record import record
+from raison.core.json_record import record_field
 from raison.metrics.attention import permuted_attention, uniform_attention
 from raison.studies.audit.audit_numbers import AuditRecord, measured_only
 from raison.studies.audit.audited_texts import AttentiveTexts
@@ -32,8 +32,8 @@ class ReplacedScores(AuditRecord):
 class ReplacedAttention(AuditRecord):
     """Scores with uniform attention, and with shuffled weights."""
 
-    uniform: ReplacedScores | None = record("ReplacedScores", default=None)
-    permuted: ReplacedScores | None = record("ReplacedScores", default=None)
+    uniform: ReplacedScores | None = record_field("ReplacedScores", default=None)
+    permuted: ReplacedScores | None = record_field("ReplacedScores", default=None)
 
     def by_title(self) -> dict[str, ReplacedScores]:
         """What was measured, by what people call it."""

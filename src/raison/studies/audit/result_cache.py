@@ -61,7 +61,7 @@ class ResultCache:
         path = self.folder / f"{name}.json"
         if path.exists():
             try:
-                stored = limits.from_json(path.read_text(encoding="utf-8"))
+                stored = limits.read_json_text(path.read_text(encoding="utf-8"))
                 return tuple(kind.from_dict(part) for part in stored)
             except (ValueError, TypeError, InputError):
                 pass  # damaged: it is made again
@@ -98,7 +98,7 @@ def claim_folder(folder: Path, identity: AuditIdentity) -> None:
         return
 
     try:
-        stored = limits.from_json(path.read_text(encoding="utf-8"))
+        stored = limits.read_json_text(path.read_text(encoding="utf-8"))
     except ValueError:
         stored = {}
     if other := identity.difference(stored):

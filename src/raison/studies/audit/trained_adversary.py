@@ -22,7 +22,7 @@ from raison.attention_models.adapter import AttentionModel
 from raison.attention_models.build import new_classifier
 from raison.attention_models.evaluate import evaluate_classifier
 from raison.attention_models.module import AttentionClassifier
-from raison.models.load import placed
+from raison.models.load import model_on_device
 from raison.studies.audit.audit_numbers import AuditRecord
 from raison.studies.audit.divergence import jsd, tvd
 from raison.training.feed import BatchFeed
@@ -129,7 +129,7 @@ def untrained_adversary(
     new = new_classifier(
         base.settings, model.tokenizer, model.labels, base.words.weight.detach(), seed + 1
     )
-    new = placed(new, base.device)
+    new = model_on_device(new, base.device)
     if kind == "frozen":
         adversary = copy.deepcopy(base)
         # from the base's own attention nothing would ever move: JSD and TVD are both at rest there

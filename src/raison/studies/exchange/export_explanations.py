@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raison.core.documents import CLASSES, Document, documents_of, tokens_of, units_of_tokens
+from raison.core.eraser_documents import (
+    ERASER_CLASSES,
+    Document,
+    documents_of,
+    spans_of_eraser_tokens,
+    units_of_eraser_tokens,
+)
 from raison.core.errors import InputError, MissingExtra
 from raison.core.json_record import JsonObject
 from raison.core.outputs import replacing
@@ -119,7 +125,7 @@ def eraser_record(example: Example, explanation: Explanation) -> JsonObject:
     }
     prediction = explanation.prediction
     if prediction is not None and prediction.top and prediction.probability is not None:
-        names = example.meta.get(CLASSES, {})
+        names = example.meta.get(ERASER_CLASSES, {})
         record["classification"] = names.get(prediction.text, prediction.text)
         scores_by_name = {}
         for name, score in prediction.top:
@@ -130,8 +136,8 @@ def eraser_record(example: Example, explanation: Explanation) -> JsonObject:
 
 def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject:
     """The scores and chosen ranges of one document."""
-    places = tokens_of(explanation.encoding.texts[document.segment], document)
-    units_by_token = units_of_tokens(document, places, explanation.units)
+    places = spans_of_eraser_tokens(explanation.encoding.texts[document.segment], document)
+    units_by_token = units_of_eraser_tokens(document, places, explanation.units)
     soft = []
     for units in units_by_token:
         soft.append(largest_score(explanation.scores[units].tolist()))

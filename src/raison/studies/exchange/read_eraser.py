@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raison.core.documents import Document, named_documents, tokens_of
+from raison.core.eraser_documents import Document, named_documents, spans_of_eraser_tokens
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.studies.exchange.external_explanation import (
@@ -131,7 +131,7 @@ def empty_rationale(kinds: Sequence[str], text: str) -> EraserRationale:
     """The rationale of a document in which nothing was selected."""
     rationale: dict[str, Sequence[float]] = {}
     if SOFT in kinds:
-        rationale[SOFT] = [0.0] * len(tokens_of(text))
+        rationale[SOFT] = [0.0] * len(spans_of_eraser_tokens(text))
     if HARD in kinds:
         rationale[HARD] = []
     return rationale
@@ -163,7 +163,7 @@ def with_written_units(
 def tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
     """The tokens of one document, their scores and which of them are selected."""
     tokens = []
-    for start, end in tokens_of(text):
+    for start, end in spans_of_eraser_tokens(text):
         tokens.append(text[start:end])
     soft = rationale.get(SOFT)
     hard = rationale.get(HARD)

@@ -47,7 +47,7 @@ def read_json_lines(file: Path, examples: Mapping[str, Example]) -> list[Externa
         if not line.strip():
             continue
         try:
-            explanations.append(explanation_of_record(limits.from_json(line), examples))
+            explanations.append(explanation_of_record(limits.read_json_text(line), examples))
         except (InputError, ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, InputError):
                 reason = str(error)

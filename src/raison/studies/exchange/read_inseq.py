@@ -19,7 +19,7 @@ __all__ = ["read_inseq"]
 def read_inseq(file: Path) -> Iterator[ExternalExplanation]:
     """Inseq's saved attributions: the mean over what was generated, on the source or on the prompt."""
     try:
-        saved = limits.from_json("\n".join(read_good_lines(file)))
+        saved = limits.read_json_text("\n".join(read_good_lines(file)))
         sequences = saved["sequence_attributions"]
         about = saved.get("info") or {}
         method = str(about.get("attribution_method", "inseq"))

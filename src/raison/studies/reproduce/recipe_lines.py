@@ -51,7 +51,7 @@ def read_recipe_lines(place: Path) -> dict[tuple[str, str], dict[int, Line]]:
         :-1
     ]:  # what has no end was being written: made again
         try:
-            line = limits.from_json(text)
+            line = limits.read_json_text(text)
             seeds = lines.setdefault((line["data"], line["name"]), {})
             seeds[line["seed"]] = line
         except (ValueError, KeyError, TypeError):

@@ -9,7 +9,7 @@ from importlib.resources import files
 from raison.core.errors import InputError
 from raison.core.evaluation import MethodAxis
 from raison.core.json_record import JsonObject
-from raison.core.registry import suggest
+from raison.core.registry import suggest_name
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -147,6 +147,6 @@ def suite_named(name: str) -> Suite:
     known = suites()
     if name not in known:
         raise InputError(
-            f"There is no suite {name!r}.{suggest(name, list(known))} There are: {', '.join(known)}."
+            f"There is no suite {name!r}.{suggest_name(name, list(known))} There are: {', '.join(known)}."
         )
     return known[name]

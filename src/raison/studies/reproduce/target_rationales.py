@@ -14,7 +14,7 @@ from raison.core.records import Encoding, Target
 from raison.methods.base import Answer, Batch, Method, check_needs
 from raison.models.protocol import Model, Question
 from raison.models.runner.meter import metered
-from raison.rationales.by_order import ByOrder, scores_of
+from raison.rationales.by_order import ByOrder, unit_scores_and_tokens
 from raison.rationales.greedy import Greedy
 from raison.rationales.search import Search
 from raison.rationales.sufficient import Penalty
@@ -157,7 +157,7 @@ def rationales_of_group(
     rankings: list[np.ndarray | None] = [None] * len(targets)
     if isinstance(search, ByOrder):
         check_needs(search.built, trial.model)
-        scored = scores_of(search.built, trial.model, batch)
+        scored = unit_scores_and_tokens(search.built, trial.model, batch)
         known = []
         for number, (scores, tokens) in enumerate(scored):
             known.append(Answer(scores, cost={"tokens": tokens}))
@@ -188,7 +188,7 @@ def batch_of_targets(trial: Trial, targets: Sequence[TargetInText], removal: str
     units = []
     for each in targets:
         free = each.target.free(each.encoding)
-        units.append(grouping.group(each.encoding, "token", free))
+        units.append(grouping.group_tokens(each.encoding, "token", free))
     return Batch(
         encodings=[each.encoding for each in targets],
         targets=[each.target for each in targets],

@@ -16,8 +16,8 @@ import numpy as np
 from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
+from raison.core.parameters import check_integer
 from raison.core.records import Example
-from raison.core.spec import whole
 from raison.models.transformers_model import TransformersWriter
 from raison.studies.context_blocks import encode_blocks, read_block_texts
 from raison.studies.random_parts import measure_random_parts
@@ -55,7 +55,7 @@ def repeated_words(trial: Trial) -> Evaluation:
     if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write: pass a language model or a translator.")
     size = int(run.settings.get("positions", 64))
-    whole("positions", size, 3)
+    check_integer("positions", size, 3)
     size = min(size, model.max_tokens or size)
     if unknown := set(trial.methods.values()) - set(PLACES):
         known = ", ".join(PLACES)

@@ -14,7 +14,7 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
-from raison.models.load import kind_of, load
+from raison.models.load import load, model_type_of_folder
 from raison.rationalizers.batching import special_ids
 from raison.rationalizers.encoders import load_encoder
 from raison.rationalizers.homogeneity import measure_homogeneity
@@ -134,7 +134,7 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
 def encoder_of_folder(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
-    if kind_of(folder) == MODEL_TYPE:
+    if model_type_of_folder(folder) == MODEL_TYPE:
         model: Any = load(folder)
         return model.hf.encoder, model.tokenizer
     loaded = load_encoder(folder if folder.is_dir() else name)

@@ -1,4 +1,4 @@
-"""The text that a model is tried on, and the borders at which it may begin to attend in another way."""
+"""The text and target that a model is tried on, and the attention spans at which it may begin to attend otherwise."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ from raison.core.records import Encoding, Example, Target
 from raison.models.protocol import InspectableModel
 from raison.models.tasks.continuation import extended
 
-__all__ = ["attention_spans", "disguised", "first_target", "subject"]
+__all__ = ["attention_spans", "encoding_with_other_words", "first_target", "probe_text_and_target"]
 
 SENTENCE = "The old town lies on a hill above the river, and nobody knows who built it first."
 QUESTION = "Where does the town lie?"
 AFFORDABLE = 760  # tokens: a window up to this size is crossed with a real text
 BEYOND = 8  # tokens behind a border
-SPAN = re.compile(
-    r"(window|chunk|radius|block_size|local_att)(?!.*layers)"
-)  # settings that may name a border
+# settings that may name a border
+SPAN = re.compile(r"(window|chunk|radius|block_size|local_att)(?!.*layers)")
 
 
-def subject(model: InspectableModel) -> tuple[Encoding, Target]:
+def probe_text_and_target(model: InspectableModel) -> tuple[Encoding, Target]:
     """A text to try, longer than every attention window or chunk for which that is affordable."""
     affordable = min(model.max_tokens or AFFORDABLE, AFFORDABLE)
-    near = [span for span in attention_spans(model) if span + BEYOND <= affordable]
+    length = 0
+    for span in attention_spans(model):
+        if span + BEYOND <= affordable:
+            length = max(length, span + BEYOND)
     text = SENTENCE
-    while near and len(model.codec(text).ids) < max(near) + BEYOND:
+    while len(model.codec(text).ids) < length:
         text += " " + SENTENCE
-    example = Example(QUESTION, text) if model.task == "qa" else Example(text)
-    encoding = model.encode([example], truncate=True)[0]
+    example = Example(text)
+    if model.task == "qa":
+        example = Example(QUESTION, text)
+    (encoding,) = model.encode([example], truncate=True)
     return first_target(model, encoding)
 
 
@@ -56,21 +60,23 @@ def attention_spans(model: InspectableModel) -> list[int]:
     for part in (config, config.get_text_config()):
         for name, value in vars(part).items():
             if SPAN.search(name):
-                found |= set(sizes_in(value))
+                found |= set(integers_of_setting(value))
     limit = model.max_tokens or math.inf
     return sorted(size for size in found if 1 < size < limit)
 
 
-def sizes_in(value: object) -> Iterator[int]:
+def integers_of_setting(value: object) -> Iterator[int]:
     """The whole numbers of a setting, which may be a list."""
-    for each in value if isinstance(value, (list, tuple)) else [value]:
+    values = value if isinstance(value, (list, tuple)) else [value]
+    for each in values:
         if isinstance(each, int) and not isinstance(each, bool):
             yield each
 
 
-def disguised(encoding: Encoding, keep: np.ndarray) -> Encoding:
+def encoding_with_other_words(encoding: Encoding, keep: np.ndarray) -> Encoding:
     """Other words where `keep` is False: a removal that hides can't tell the difference."""
     words = ~encoding.fixed & (encoding.start >= 0)  # no padding: some count positions by it
     ordinary = np.unique(encoding.ids[words])
-    other = np.where(encoding.ids == ordinary[0], ordinary[-1], ordinary[0])
+    first, last = ordinary[0], ordinary[-1]
+    other = np.where(encoding.ids == first, last, first)
     return replace(encoding, ids=np.where(keep, encoding.ids, other))

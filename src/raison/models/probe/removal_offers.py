@@ -1,4 +1,4 @@
-"""Which removals really hide what they remove, and whether prefixes of kept tokens may be shared."""
+"""The removals that a model offers: which really hide; whether prefixes of kept tokens may be shared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from raison.core.records import Encoding, Example, Target
-from raison.models.probe.subject import attention_spans, disguised, first_target
-from raison.models.probe.views import error_in_one_line, tolerance
+from raison.models.probe.probe_text import attention_spans, encoding_with_other_words, first_target
+from raison.models.probe.view_differences import dtype_tolerance, error_in_one_line
 from raison.models.protocol import REMOVALS, Question
 from raison.models.runner.score_cache import Memory
 from raison.models.transformers_model import TransformersModel
@@ -28,7 +28,7 @@ def working_removals(
 
     `plain` [1 m] is the logit that the untapped model gives the whole text.
     """
-    question = Question(encoding, replace(target, output="logit"), parts_of(encoding, target))
+    question = Question(encoding, replace(target, output="logit"), probe_sets(encoding, target))
     model.runner.removals = tuple(REMOVALS)
     values: dict[str, np.ndarray] = {}
     for name in REMOVALS:
@@ -36,13 +36,13 @@ def working_removals(
         if found is not None:
             values[name] = found
     if "delete" in values:
-        agree = "mask" in values and same(model, values["delete"], values["mask"])
-        if not agree or not wide_spans_hold(model, len(encoding)):
+        agree = "mask" in values and same_values(model, values["delete"], values["mask"])
+        if not agree or not delete_holds_beyond_wide_spans(model, len(encoding)):
             del values["delete"]
     return list(values)
 
 
-def parts_of(encoding: Encoding, target: Target) -> np.ndarray:
+def probe_sets(encoding: Encoding, target: Target) -> np.ndarray:
     """[5 t] what to keep of a text to see how it copes; the last row keeps everything."""
     free = np.flatnonzero(target.free(encoding))
     keep = np.ones((5, len(encoding)), bool)
@@ -65,7 +65,9 @@ def values_if_hidden(
         return None
     disguises = []
     for row in question.keep[:-1]:
-        disguises.append(Question(disguised(question.encoding, row), question.target, row[None]))
+        disguises.append(
+            Question(encoding_with_other_words(question.encoding, row), question.target, row[None])
+        )
     try:
         (found,) = model.score([question], removal=removal)
         others = [scored.value for scored in model.score(disguises, removal=removal)]
@@ -74,7 +76,10 @@ def values_if_hidden(
         return None
     if not np.isfinite(found.value).all():
         return None
-    return found.value if same(model, found.value, np.concatenate([*others, plain])) else None
+    expected = np.concatenate([*others, plain])
+    if not same_values(model, found.value, expected):
+        return None
+    return found.value
 
 
 def is_possible(model: TransformersModel, removal: str) -> bool:
@@ -88,47 +93,50 @@ def is_possible(model: TransformersModel, removal: str) -> bool:
     return True
 
 
-def same(model: TransformersModel, one: np.ndarray, other: np.ndarray) -> bool:
+def same_values(model: TransformersModel, one: np.ndarray, other: np.ndarray) -> bool:
     """Equal up to rounding, measured by how much removing changes anything at all."""
     dtype = model.runner.loaded.dtype
     spread = float(np.ptp(one, axis=0).max()) + float(np.ptp(other, axis=0).max())
-    noise = 50 * torch.finfo(dtype).eps * max(1.0, float(np.abs(one).max()))
-    return bool(np.abs(one - other).max() <= tolerance(dtype) * spread + noise)
+    largest = float(np.abs(one).max())
+    noise = 50 * torch.finfo(dtype).eps * max(1.0, largest)
+    difference = np.abs(one - other).max()
+    return bool(difference <= dtype_tolerance(dtype) * spread + noise)
 
 
 # -- beyond windows and chunks -------------------------------------------------------------------------------
 
 
-def wide_spans_hold(model: TransformersModel, length: int) -> bool:
+def delete_holds_beyond_wide_spans(model: TransformersModel, length: int) -> bool:
     """Whether `delete` is right beyond the spans that are too wide for a real text of this length."""
     wide = [span for span in attention_spans(model) if span >= length]
     if model.runner.loaded.family.reach(model.hf.config) in wide:
         return False  # it counts tokens, not positions: no short text tells
     try:
-        return all(border_holds(model, span) for span in wide)
+        return all(delete_holds_across_border(model, span) for span in wide)
     except Exception as error:  # the code of any model runs here
         log.info("%s: can't look beyond its windows (%s)", model.name, error_in_one_line(error))
         return False
 
 
-def border_holds(model: TransformersModel, span: int) -> bool:
+def delete_holds_across_border(model: TransformersModel, span: int) -> bool:
     """A few tokens on both sides of a border: deleting equals masking, and no windowed layer looks across."""
     encoding = model.encode([Example(COUNTING)])[0]
+    size = len(encoding)
     before = np.arange(2)
-    around = np.arange(len(encoding) - len(before)) + span - len(encoding) // 2
+    around = np.arange(size - len(before)) + span - size // 2
     if model.max_tokens is not None and around[-1] >= model.max_tokens:
         return True  # no text is that long
     encoding = replace(encoding, positions=np.concatenate([before, around]))
     _, target = first_target(model, encoding)
     target = replace(target, output="logit")
 
-    question = Question(encoding, target, np.ones((4, len(encoding)), bool))
+    question = Question(encoding, target, np.ones((4, size), bool))
     question.keep[0, before] = False
     question.keep[1, encoding.positions < span] = False
     question.keep[2, ::2] = False
     (deleted,) = model.score([question], removal="delete")
     (masked,) = model.score([question], removal="mask")
-    return same(model, deleted.value, masked.value) and none_looks_across(
+    return same_values(model, deleted.value, masked.value) and none_looks_across(
         model, encoding, target, span
     )
 
@@ -151,7 +159,7 @@ def none_looks_across(
 
 def prefixes_can_be_shared(model: TransformersModel, encoding: Encoding, target: Target) -> bool:
     """Whether prefixes can be shared: packed nodes give the literal answers, also from parents of an earlier call."""
-    question = Question(encoding, replace(target, output="logit"), parts_of(encoding, target))
+    question = Question(encoding, replace(target, output="logit"), probe_sets(encoding, target))
     memory = Memory()
     model.runner.shares_prefixes = True
     try:
@@ -161,4 +169,4 @@ def prefixes_can_be_shared(model: TransformersModel, encoding: Encoding, target:
         log.info("%s: prefixes can't be shared (%s)", model.name, error_in_one_line(error))
         return False
     (literal,) = model.score([question], removal="delete")
-    return same(model, literal.value, packed.value)
+    return same_values(model, literal.value, packed.value)

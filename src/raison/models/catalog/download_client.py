@@ -9,16 +9,16 @@ from pathlib import Path
 
 from raison.core.progress import report
 
-__all__ = ["Failed", "run"]
+__all__ = ["ClientFailed", "run_download_client"]
 
 PAUSE = 0.2  # seconds between two looks at the growing file
 
 
-class Failed(Exception):
+class ClientFailed(Exception):
     """The client ended with an error or went silent; the message is its own last word."""
 
 
-def run(
+def run_download_client(
     command: list[str],
     scratch: Path,
     size: int,
@@ -45,15 +45,15 @@ def run(
                 stderr=subprocess.STDOUT,
             )
         except OSError as error:
-            raise Failed(f"it can't be started: {error.strerror}") from error
+            raise ClientFailed(f"it can't be started: {error.strerror}") from error
         try:
             arrived, since = 0, time.monotonic()
             while child.poll() is None:
-                now = largest(scratch)
+                now = largest_file_in(scratch)
                 if now > arrived:
                     arrived, since = now, time.monotonic()
                 elif time.monotonic() - since > patience:
-                    raise Failed(f"nothing arrived for {patience:.0f} seconds")
+                    raise ClientFailed(f"nothing arrived for {patience:.0f} seconds")
                 report(min(arrived, size) // 1_000_000, size // 1_000_000, f"MB of {name}")
                 time.sleep(PAUSE)
         finally:  # also on Ctrl-C: a child must not go on writing into a folder that is being removed
@@ -61,11 +61,11 @@ def run(
                 child.kill()
             child.wait()
     if child.returncode != 0:
-        raise Failed(last_word(said.read_text(encoding="utf-8", errors="replace")))
+        raise ClientFailed(last_line_of_output(said.read_text(encoding="utf-8", errors="replace")))
     report(size // 1_000_000, size // 1_000_000, f"MB of {name}")
 
 
-def largest(folder: Path) -> int:
+def largest_file_in(folder: Path) -> int:
     """The size of the largest file below `folder`: a client may keep a second, growing or finished, copy."""
     best = 0
     for place, _, files in os.walk(folder):  # walks on when a folder vanishes under it
@@ -77,7 +77,7 @@ def largest(folder: Path) -> int:
     return best
 
 
-def last_word(text: str) -> str:
+def last_line_of_output(text: str) -> str:
     """The last error line of a client's output, short enough for a sentence."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     full = [line for line in lines if "No space left" in line]

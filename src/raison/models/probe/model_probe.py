@@ -1,4 +1,4 @@
-"""The probe: everything that is tried on a model before it is believed."""
+"""`probe_model`: everything that is tried on a model before it is believed, its weights and its answers."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import torch
 
 from raison.core.errors import ModelError, RaisonError
 from raison.core.records import Encoding, Target
-from raison.models.probe.insides import heads_hold, insides
-from raison.models.probe.removals import prefixes_can_be_shared, working_removals
-from raison.models.probe.subject import disguised, subject
-from raison.models.probe.views import (
+from raison.models.probe.probe_text import encoding_with_other_words, probe_text_and_target
+from raison.models.probe.removal_offers import prefixes_can_be_shared, working_removals
+from raison.models.probe.trace_offers import heads_can_be_switched_off, offers_of_traces
+from raison.models.probe.view_differences import (
     chunk_of_whole_texts,
+    dtype_tolerance,
     error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
     relative_gap,
-    tolerance,
 )
 from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
 from raison.models.runner.runner import Runner
 from raison.models.transformers_model import TransformersModel
 
-__all__ = ["check_weights", "probe"]
+__all__ = ["check_weights", "probe_model"]
 
 log = logging.getLogger("raison")
 ROUNDED = 1e-5  # some families round the attention of float64 to float32, in one of its forms only
 
 
-def probe(model: TransformersModel) -> TransformersModel:
+def probe_model(model: TransformersModel) -> TransformersModel:
     """Find out what the model offers; raise `ModelError` if it can't be used at all."""
     runner = model.runner
     check_weights(model.hf, model.name)
     try:
-        encoding, target = subject(model)
+        encoding, target = probe_text_and_target(model)
         chunk = chunk_of_whole_texts([encoding], target)
         plain, viewed = plain_and_viewed(runner, chunk)
         # with the attention that users run: it may answer otherwise
@@ -50,7 +50,7 @@ def probe(model: TransformersModel) -> TransformersModel:
         ) from error
     check_answers(runner, plain.logits, viewed, users)
 
-    if not batches_hold(runner, encoding, target, viewed):
+    if not texts_in_a_batch_stand_alone(runner, encoding, target, viewed):
         log.info(
             "%s: an answer depends on the texts beside it, so every text runs by itself", model.name
         )
@@ -66,8 +66,10 @@ def probe(model: TransformersModel) -> TransformersModel:
     runner.shares_prefixes = False
     if runner.budget.rows is None and model.generates and "delete" in model.removals:
         runner.shares_prefixes = prefixes_can_be_shared(model, encoding, target)
-    model.offers = frozenset({"score"} | insides(model, encoding, target))
-    runner.switches_heads = "attention" in model.offers and heads_hold(model, encoding, target)
+    model.offers = frozenset({"score"} | offers_of_traces(model, encoding, target))
+    runner.switches_heads = "attention" in model.offers and heads_can_be_switched_off(
+        model, encoding, target
+    )
     refuse_changed(runner)
     if runner.settings.changes:  # later passes run one at a time, each from the start
         log.info("%s: a pass changes the model's settings, which are put back", model.name)
@@ -81,7 +83,7 @@ def plain_and_viewed(runner: Runner, chunk: Chunk) -> tuple[Columns, torch.Tenso
     plain = outcomes_of_plain_model(runner, chunk)
     viewed = outcomes_of_view(runner, chunk)
     loaded = runner.loaded
-    differ = relative_gap(plain.logits, viewed) > tolerance(loaded.dtype)
+    differ = relative_gap(plain.logits, viewed) > dtype_tolerance(loaded.dtype)
     if differ and loaded.family.positions == "argument":  # MPNet, Longformer
         loaded.family = replace(loaded.family, positions="none", offset=longest_offset)
         viewed = outcomes_of_view(runner, chunk)
@@ -103,7 +105,7 @@ def check_answers(
         raise ModelError(
             f"{name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype."
         )
-    near = tolerance(runner.loaded.dtype)
+    near = dtype_tolerance(runner.loaded.dtype)
     same = relative_gap(plain, viewed) <= near
     as_used = relative_gap(users, viewed) <= max(ROUNDED, near)
     if same and not as_used:
@@ -120,12 +122,16 @@ def check_answers(
         )
 
 
-def batches_hold(runner: Runner, encoding: Encoding, target: Target, alone: torch.Tensor) -> bool:
+def texts_in_a_batch_stand_alone(
+    runner: Runner, encoding: Encoding, target: Target, alone: torch.Tensor
+) -> bool:
     """Whether a text is answered beside another as it is `alone` (dynamic quantisation scales over the whole batch)."""
-    other = disguised(encoding, target.given(encoding))
+    other = encoding_with_other_words(encoding, target.given(encoding))
     together = outcomes_of_view(runner, chunk_of_whole_texts([encoding, other], target))
     other_alone = outcomes_of_view(runner, chunk_of_whole_texts([other], target))
-    return relative_gap(torch.cat([alone, other_alone]), together) <= tolerance(runner.loaded.dtype)
+    return relative_gap(torch.cat([alone, other_alone]), together) <= dtype_tolerance(
+        runner.loaded.dtype
+    )
 
 
 def refuse_changed(runner: Runner) -> None:

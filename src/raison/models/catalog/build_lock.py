@@ -1,4 +1,4 @@
-"""One builder at a time, across processes and threads."""
+"""The lock of a model folder: one builder at a time, across processes and threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["held"]
+__all__ = ["hold_build_lock"]
 
 fcntl: Any
 try:
@@ -25,11 +25,11 @@ NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # some network file s
 
 
 @contextmanager
-def held(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+def hold_build_lock(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the lock file `path` inside the block; call `waiting` again and again until its holder lets go."""
     handle = None
     while handle is None:
-        handle = by_system(path) if fcntl is not None else by_creation(path)
+        handle = lock_by_system(path) if fcntl is not None else lock_by_creation(path)
         if handle is None:
             waiting()
             time.sleep(PAUSE)
@@ -45,7 +45,7 @@ def held(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[Non
             os.close(handle)
 
 
-def by_system(path: Path) -> int | None:
+def lock_by_system(path: Path) -> int | None:
     """Try a lock of the operating system, which ends with its process however that dies."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -59,7 +59,7 @@ def by_system(path: Path) -> int | None:
     except OSError as error:
         if error.errno in NO_LOCKS:
             os.close(handle)
-            return by_creation(path, empty_is_free=True)
+            return lock_by_creation(path, empty_is_free=True)
         if error.errno not in (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN):
             os.close(handle)
             raise
@@ -67,14 +67,14 @@ def by_system(path: Path) -> int | None:
     return None
 
 
-def by_creation(path: Path, empty_is_free: bool = False) -> int | None:
+def lock_by_creation(path: Path, empty_is_free: bool = False) -> int | None:
     """Try to create the file; one that its maker abandoned is removed first.
 
     Two waiters may both find a file abandoned, and then both build: that costs time, not correctness, since a
     finished folder is published by one rename.
     """
     with suppress(OSError):
-        if abandoned(path) or (empty_is_free and path.stat().st_size == 0):
+        if lock_is_abandoned(path) or (empty_is_free and path.stat().st_size == 0):
             path.unlink()
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -84,7 +84,7 @@ def by_creation(path: Path, empty_is_free: bool = False) -> int | None:
     return handle
 
 
-def abandoned(path: Path) -> bool:
+def lock_is_abandoned(path: Path) -> bool:
     """Whether the lock's maker is gone: its process on this machine is dead, or the file is very old."""
     if time.time() - path.stat().st_mtime > STALE:
         return True

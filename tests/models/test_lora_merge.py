@@ -12,7 +12,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import raison
 from raison.core.errors import ModelError
-from raison.models.lora import merge, merged
+from raison.models.lora_merge import merge_adapter, merge_adapter_or_model_error
 from raison.testing import tiny_hf
 from tests.helpers.lora_folders import IDS, MASK, tiny_bert
 
@@ -72,7 +72,7 @@ def test_merge_agrees_with_peft(tmp_path, extra):
     # A copy: peft writes into the lists of its configuration.
     expected = save_adapter(tiny_bert(), tmp_path, **json.loads(json.dumps(BERT | extra)))
     before = tiny_bert()
-    merged = merge(tiny_bert(), tmp_path)
+    merged = merge_adapter(tiny_bert(), tmp_path)
     assert expected.state_dict().keys() == merged.state_dict().keys()
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(merged.state_dict()[name], value, rtol=0, atol=1e-6)
@@ -85,7 +85,7 @@ def test_merge_agrees_with_peft_fan_in_fan_out(tmp_path):
     expected = save_adapter(
         tiny_gpt(), tmp_path, r=4, lora_alpha=6, target_modules=["c_attn"], fan_in_fan_out=True
     )
-    merged = merge(tiny_gpt(), tmp_path)
+    merged = merge_adapter(tiny_gpt(), tmp_path)
     for name, value in expected.state_dict().items():
         torch.testing.assert_close(merged.state_dict()[name], value, rtol=0, atol=1e-6)
 
@@ -97,7 +97,7 @@ def test_half_precision_file_is_merged_in_float32(tmp_path):
     name = "bert.encoder.layer.0.attention.self.query"
     a, b = (tensors[f"base_model.model.{name}.lora_{side}.weight"].float() for side in "AB")
     expected = tiny_bert().get_submodule(name).weight + 6 / 4 * b @ a
-    weight = merge(tiny_bert(), tmp_path).get_submodule(name).weight
+    weight = merge_adapter(tiny_bert(), tmp_path).get_submodule(name).weight
     assert weight.dtype == torch.float32
     torch.testing.assert_close(weight, expected, rtol=0, atol=1e-6)
 
@@ -106,7 +106,7 @@ def refused(folder, message):
     """The merge raises with this message and leaves the model as it was."""
     model, before = tiny_bert(), tiny_bert().state_dict()
     with pytest.raises(ValueError, match=message):
-        merge(model, folder)
+        merge_adapter(model, folder)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
@@ -240,4 +240,4 @@ def test_a_damaged_adapter_is_told(wrong, tmp_path):
     place = tmp_path / "adapter" / "adapter_config.json"
     place.write_text(json.dumps({**json.loads(place.read_text()), **wrong}))
     with pytest.raises(ModelError, match="adapter"):
-        merged(tiny_hf("gpt2", "causal")[0].float(), tmp_path / "adapter")
+        merge_adapter_or_model_error(tiny_hf("gpt2", "causal")[0].float(), tmp_path / "adapter")

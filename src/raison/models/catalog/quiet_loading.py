@@ -1,4 +1,4 @@
-"""Opening finished folders without a word from transformers and without a look at the network."""
+"""Loading finished model folders without a word from transformers and without a look at the network."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from raison.core.errors import ModelError
 
-__all__ = ["local", "no_gguf_bar", "quiet", "tokenizer"]
+__all__ = ["load_local_folder", "load_local_tokenizer", "no_gguf_bar", "quiet_transformers"]
 
 _turn = threading.RLock()  # two threads that save and restore the same settings would mix them up
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_transformers() -> Iterator[None]:
     """No progress bars and no warnings of transformers inside the block, and the random state as it was after it."""
     import torch
     import transformers
@@ -56,35 +56,34 @@ def no_gguf_bar() -> Iterator[None]:
                 reader.tqdm = bar
 
 
-def local(kind: Any, folder: Path, name: str, **options: Any) -> Any:
+def load_local_folder(kind: Any, folder: Path, name: str, **options: Any) -> Any:
     """`kind.from_pretrained` of a finished folder: safetensors, float32, never the network."""
     import torch
 
     try:
-        with quiet():
+        with quiet_transformers():
             model = kind.from_pretrained(
                 folder, local_files_only=True, use_safetensors=True, dtype=torch.float32, **options
             )
     except Exception as error:
-        raise unreadable(folder, name, error) from error
-    model.config._name_or_path = (
-        name  # the place of the cache is nobody's business in a saved record
-    )
+        raise unreadable_folder_error(folder, name, error) from error
+    # the place of the cache is nobody's business in a saved record
+    model.config._name_or_path = name
     return model.eval()
 
 
-def tokenizer(folder: Path, name: str) -> Any:
+def load_local_tokenizer(folder: Path, name: str) -> Any:
     """The tokenizer of a finished folder."""
     from transformers import AutoTokenizer
 
     try:
-        with quiet():
+        with quiet_transformers():
             return AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except Exception as error:
-        raise unreadable(folder, name, error) from error
+        raise unreadable_folder_error(folder, name, error) from error
 
 
-def unreadable(folder: Path, name: str, error: Exception) -> ModelError:
+def unreadable_folder_error(folder: Path, name: str, error: Exception) -> ModelError:
     reason = " ".join(str(error).split())[:200]
     return ModelError(
         f"The cached model {name!r} can't be opened ({reason}): delete {folder} and try again."
