@@ -38,9 +38,8 @@ PIECES = ("<s>", "</s>", "0", "1", "=")
 START, END, ZERO, ONE, EQUALS = range(len(PIECES))
 LENGTH = BITS + 3  # tokens that are read: <s>, the bits, =, the majority
 OPTIMUM = 2 ** (BITS / LENGTH)
-HELD = (
-    7  # of the seed: batches of a run have numbers from 0 up, and the test has this one beside them
-)
+# of the seed: batches of a run have numbers from 0 up, and the test has this one beside them
+HELD = 7
 
 
 def tokenizer() -> Any:

@@ -31,9 +31,8 @@ __all__ = [
     "rationalize",
 ]
 
-DEFAULT_METHOD = (
-    "leave_one_out"  # works on every model, and its scores mean something by themselves
-)
+# works on every model, and its scores mean something by themselves
+DEFAULT_METHOD = "leave_one_out"
 DEFAULT_SEARCH = "refined"
 
 OneText: TypeAlias = "str | tuple[str, str] | Mapping[str, object] | Example"

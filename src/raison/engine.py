@@ -30,9 +30,8 @@ from raison.rationales.search import Interrupted, Search
 __all__ = ["GROUP", "MethodRun", "Request", "explain_examples", "run_methods", "scores_again"]
 
 GROUP = 128  # texts answered together: enough to fill batches, few enough to bound memory
-PLAIN = (
-    "The old town lies on a hill above the river."  # what a method is tried on after it has failed
-)
+# what a method is tried on after it has failed
+PLAIN = "The old town lies on a hill above the river."
 QUESTION = "Where does the town lie?"
 
 

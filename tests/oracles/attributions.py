@@ -966,9 +966,8 @@ class Masked:
     syntactic: Array | None = None  # [l h] 0/1; None for both: no mask
     positional: Array | None = None
     variant: str = "paper"  # paper | released
-    alone: str = (
-        "identity"  # how the residual takes all where a block has no head: identity | rescaled
-    )
+    # how the residual takes all where a block has no head: identity | rescaled
+    alone: str = "identity"
 
     def of(self, layer: int, heads: int) -> tuple[Array, Array] | None:
         if self.syntactic is None and self.positional is None:

@@ -65,9 +65,8 @@ class Literal:
     order: list[int] = field(default_factory=list)  # positions as they were added
     reached: bool = False  # the target is the argmax given the rationale
     steps: list[Step] = field(default_factory=list)
-    token_forwards: int = (
-        0  # Σ n·(number of candidates), n tokens kept: what the published code pushes through
-    )
+    # Σ n·(number of candidates), n tokens kept: what the published code pushes through
+    token_forwards: int = 0
     head_rows: int = 0  # rows that really went through the blocks and the head; = token_forwards where mode="sparse"
 
 

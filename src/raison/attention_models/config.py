@@ -98,9 +98,8 @@ class ClassifierTraining(Record):
     epochs: int = setting(20, "At most so many.")
     patience: int = setting(4, "Epochs without a better F1 after which it stops.")
     least: int = setting(1, "How often a word stands in the training texts to have a vector.")
-    held_out: float = (
-        0.1  # share of the training part that is held out where there is no development part
-    )
+    # share of the training part that is held out where there is no development part
+    held_out: float = 0.1
     longest: int | None = setting(None, "Tokens of a text; longer ones are cut.")
 
     def validate(self) -> None:

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Chosen", "FieldsOf", "options_of_command", "with_settings_options"]
 
 Chosen: TypeAlias = dict[str, Any]  # settings by the names of their fields
-Options: TypeAlias = (
-    "Parameter | dict[str, Parameter]"  # one, or several by the names of their fields
-)
+# one, or several by the names of their fields
+Options: TypeAlias = "Parameter | dict[str, Parameter]"
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,8 @@ class Dataset(ABC):
     labelled: ClassVar[bool] = True  # a record without a label is broken
     gold: ClassVar[bool] = False  # people have marked what matters
     embedded: ClassVar[bool] = False  # the files come with raison
-    blocks: ClassVar[bool] = (
-        False  # the files hold one class after the other: they are read in turn
-    )
+    # the files hold one class after the other: they are read in turn
+    blocks: ClassVar[bool] = False
 
     @abstractmethod
     def rows(self, place: Path, split: str) -> Rows[Example]:

@@ -48,9 +48,8 @@ class ColumnMapping:
     labels: tuple[str, ...] = ()  # names of classes: a label may be a name or its number
     segment: str = ""  # the text that gold spans without a name are about
     filled: bool = False  # a table: a column that is there must have a value for label
-    numbers: str = (
-        ""  # what the numbers of gold count; one of NUMBERS, empty: what the column shows
-    )
+    # what the numbers of gold count; one of NUMBERS, empty: what the column shows
+    numbers: str = ""
     annotators: str = "majority"  # which marks of several annotators count; one of VOTES
     marked: str = ""  # the sign around words that are marked in the text
     base: int = 0  # the number of the first word in alignments

@@ -74,9 +74,8 @@ class MetricKey:
     curve: bool = False  # an array of values instead of one
     pooled: bool = False  # a `Share` or an `AveragedF1`, which are summed over the corpus
     range: ValueRange = ANY_NUMBER
-    range_of_probabilities: ValueRange | None = (
-        None  # the same, where the model gives probabilities
-    )
+    # the same, where the model gives probabilities
+    range_of_probabilities: ValueRange | None = None
 
     @property
     def higher_is_better(self) -> bool | None:

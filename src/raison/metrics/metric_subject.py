@@ -38,9 +38,8 @@ class Subject:
     model: Model | None = None
     removal: str | None = None  # None: the model's default
     seed: int = 0
-    gold_share: float | None = (
-        None  # mean share of gold units in the data set: how long a rationale is there
-    )
+    # mean share of gold units in the data set: how long a rationale is there
+    gold_share: float | None = None
     # scores [u] of the same method for the same target by another model
     again: Callable[[Model], np.ndarray] | None = None
     cache: dict[Any, Any] = field(

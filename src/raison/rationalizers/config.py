@@ -176,9 +176,8 @@ class RationalizerTraining(Record):
     patience: int = setting(3, "Epochs without a better accuracy after which it stops.")
     # in them the selection is not judged yet
     warm: float = setting(1.0, "Epochs in which the predictor reads random parts.")
-    held_out: float = (
-        0.1  # share of the training part that is held out where there is no development part
-    )
+    # share of the training part that is held out where there is no development part
+    held_out: float = 0.1
     longest: int = setting(256, "Tokens of a text; longer ones are cut.")
     bfloat16: bool = setting(False, "Compute in bfloat16: faster on CPUs that have it.")
     half: bool = setting(False, "Write the adapter in float16.")

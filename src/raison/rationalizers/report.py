@@ -20,9 +20,8 @@ __all__ = [
 
 FAILED = 0.2  # share of empty or full rationales from which training is said to fail
 BARELY_BETTER = 0.02  # than the commonest label: no more is no success
-INTERLOCKED = (
-    0.15  # lower accuracy from rationales than from all tokens: generator and predictor are stuck
-)
+# lower accuracy from rationales than from all tokens: generator and predictor are stuck
+INTERLOCKED = 0.15
 UNRELATED = 0.05  # correlation below which predictions have nothing to do with labels
 
 

@@ -68,9 +68,8 @@ class Death:
 
     shard: int
     chunk: int  # that it was about to do; −1: none yet
-    text: (
-        int  # place of the text in the shard, where texts are done one by one; −1: the whole chunk
-    )
+    # place of the text in the shard, where texts are done one by one; −1: the whole chunk
+    text: int
     reason: str
     outside: bool  # it was killed, and did not end by itself
 

@@ -26,9 +26,8 @@ from raison.runs.storage import Place, place_of
 __all__ = ["Pool"]
 
 READY = 600.0  # seconds to load the model
-FEW = (
-    4  # workers that may be killed while they load it, beside one for each: memory may have run out
-)
+# workers that may be killed while they load it, beside one for each: memory may have run out
+FEW = 4
 
 Order: TypeAlias = tuple[int, Careful]  # a shard to do
 Message: TypeAlias = Ready | Refusal | WorkPosition | ShardDone  # what a worker says

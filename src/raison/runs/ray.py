@@ -23,9 +23,8 @@ from raison.runs.storage import Place
 
 __all__ = ["RayExecutor"]
 
-STILLBORN = (
-    4  # workers in a row, for each that may run, that end before any has begun: it is not the texts
-)
+# workers in a row, for each that may run, that end before any has begun: it is not the texts
+STILLBORN = 4
 LOOK = 2.0  # seconds between two looks at whether the driver's own node is there
 ANSWER = 5.0  # seconds that the actor of marks has for an answer
 PATIENCE = 60.0  # seconds without a worker after which it is told

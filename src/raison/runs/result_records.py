@@ -54,9 +54,8 @@ class ResultRecord:
     method: str
     encodings: tuple[JsonObject, ...] = ()  # each once; an explanation names its own by its number
     explanations: tuple[JsonObject, ...] = ()  # one for each target
-    numbers: tuple[StoredNumbers, ...] | None = (
-        None  # of each explanation; None: the run measures nothing
-    )
+    # of each explanation; None: the run measures nothing
+    numbers: tuple[StoredNumbers, ...] | None = None
     failure: Failure | None = None
 
     def to_json(self) -> JsonObject:

@@ -32,9 +32,8 @@ class SubsetPerplexity(Record):
     low: float  # of the confidence interval
     high: float
     count: int  # places
-    fewer: int | None = (
-        None  # kept tokens with which guesses were better by most; None: with no other number
-    )
+    # kept tokens with which guesses were better by most; None: with no other number
+    fewer: int | None = None
     ratio: float = 1.0  # of the perplexity to that with fewer tokens
     ratio_low: float = 1.0  # lower end of the ratio's interval
 

@@ -46,9 +46,8 @@ class HeadsOfAnswer(Record):
 
     maps: tuple[str, ...]  # names of the attention maps
     carried: Table  # shares of what all heads carry
-    syntactic: tuple[tuple[float | None, ...], ...] | None = (
-        None  # by how much a head beats a fixed position
-    )
+    # by how much a head beats a fixed position
+    syntactic: tuple[tuple[float | None, ...], ...] | None = None
     positional: Table | None = None  # the share of queries at one position
     offsets: tuple[tuple[int, ...], ...] | None = None  # that position
     corpus: str = ""  # on which heads were measured

@@ -28,9 +28,8 @@ class AlignZhEn(Dataset):
     paper = "Liu and Sun 2015, Contrastive Unsupervised Word Alignment; collected by Dou and Neubig 2021"
 
     spaces: bool = True  # False: Chinese without spaces between its words, as it is printed
-    skip: int = (
-        0  # sentences at the start to leave out: they test a model that was trained on the rest
-    )
+    # sentences at the start to leave out: they test a model that was trained on the rest
+    skip: int = 0
 
     def __post_init__(self) -> None:
         check_integer("skip", self.skip, 0)

@@ -35,9 +35,8 @@ class SstTrees(Dataset):
     labels = negative_positive
     gold = True
 
-    distance: int = (
-        2  # how far from neutral a word must be to be gold: 1, or 2 for the labels 0 and 4 only
-    )
+    # how far from neutral a word must be to be gold: 1, or 2 for the labels 0 and 4 only
+    distance: int = 2
     classes: int = 2  # 2: negative and positive; 5: all
     phrases: bool = False  # every phrase and word of a sentence as an example of its own
 

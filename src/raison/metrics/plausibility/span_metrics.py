@@ -43,9 +43,8 @@ class SpanF1Micro(Plausibility):
     """
 
     threshold: float = 0.5  # smallest IOU of a match, from 0.5 to 1
-    k: int | float | None = (
-        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
-    )
+    # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = None
 
     paper = "DeYoung et al. 2020 (ERASER), IOU F1, micro"
     keys = (
@@ -77,9 +76,8 @@ class SpanF1Macro(Plausibility):
     """
 
     threshold: float = 0.5  # smallest IOU of a match, from 0.5 to 1
-    k: int | float | None = (
-        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
-    )
+    # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = None
 
     paper = "DeYoung et al. 2020 (ERASER), IOU F1"
     keys = (

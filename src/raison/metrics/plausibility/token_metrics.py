@@ -32,9 +32,8 @@ class TokenF1Micro(Plausibility):
     explanation selects, or its k highest scores.
     """
 
-    k: int | float | None = (
-        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
-    )
+    # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = None
 
     paper = "DeYoung et al. 2020 (ERASER), token F1, micro"
     keys = (
@@ -64,9 +63,8 @@ class TokenF1Macro(Plausibility):
     has precision 0, as in ERASER.
     """
 
-    k: int | float | None = (
-        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
-    )
+    # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = None
 
     paper = "DeYoung et al. 2020 (ERASER), token F1, macro"
     keys = (
@@ -95,9 +93,8 @@ class TokenIou(Plausibility):
     IOU = |A∩G| / |A∪G|.
     """
 
-    k: int | float | None = (
-        None  # units to choose: a whole number, a share (1.0: all), None: as many as people do
-    )
+    # units to choose: a whole number, a share (1.0: all), None: as many as people do
+    k: int | float | None = None
 
     paper = "Vafa et al. 2021, Table 2 (mean over texts)"
     keys = (agreement_key("token_iou_macro"), pooled_agreement_key("token_iou_micro"))

@@ -80,9 +80,8 @@ class KnownTexts:
     """The texts that explanations from elsewhere may be about."""
 
     examples: list[Example]
-    data: str = (
-        ""  # the name of the data; empty: there is none, and the explanations bring their texts
-    )
+    # the name of the data; empty: there is none, and the explanations bring their texts
+    data: str = ""
     by_id: dict[str, Example] = field(init=False)
     by_text: dict[str, Example] = field(init=False)
 

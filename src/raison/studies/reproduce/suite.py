@@ -83,9 +83,8 @@ class Suite:
     methods: dict[str, str]  # title -> spec
     runs: tuple[SuiteRun, ...]
     metrics: tuple[str, ...] = ()
-    experiment: str = (
-        ""  # what is done instead of measuring methods by metrics (studies/experiments)
-    )
+    # what is done instead of measuring methods by metrics (studies/experiments)
+    experiment: str = ""
     claims: tuple[SuiteClaim, ...] = ()
     across: tuple[ClaimAcross, ...] = ()
     differs: tuple[str, ...] = ()
@@ -98,9 +97,8 @@ class Suite:
     figures: tuple[
         str, ...
     ] = ()  # curves (aopc_curve), or numbers along the methods (aopc), one panel each
-    axis: MethodAxis | None = (
-        None  # where methods stand below numbers along them; None: side by side
-    )
+    # where methods stand below numbers along them; None: side by side
+    axis: MethodAxis | None = None
     together: bool = False  # the curves of all runs in one picture, named by their runs
     missing: tuple[str, ...] = ()  # what can't be run here, with the command that runs it elsewhere
 
