@@ -1,4 +1,4 @@
-"""Write the index of files at the end of ARCHITECTURE.md: each file with the first sentence of its docstring.
+"""Write the index of files at the end of ARCHITECTURE.md: each file with its classes and its first sentence.
 
 python docs/file_index.py            # rewrite the index
 python docs/file_index.py --check    # fail if it is out of date (the tests do this)
@@ -23,9 +23,18 @@ ALIKE = {
 }
 
 
-def first_sentence(path: Path) -> str:
+def file_entry(path: Path) -> str:
+    """The line about one file: its name, its classes, and the first sentence of its docstring."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+    classes = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
+    in_brackets = f" ({classes})" if classes else ""
+    return f"- `{path.name}`{in_brackets}: {first_sentence(tree)}"
+
+
+def first_sentence(tree: ast.Module) -> str:
     """The first sentence of a file's docstring, on one line."""
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    docstring = ast.get_docstring(tree) or ""
     paragraph = " ".join(docstring.split("\n\n")[0].split())
     sentence, stop, _ = paragraph.partition(". ")
     return sentence + stop.strip()
@@ -39,7 +48,7 @@ def folder_index(folder: Path) -> list[str]:
         return [f"### `{title}`", "", ALIKE[name], ""]
 
     files = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
-    entries = [f"- `{path.name}`: {first_sentence(path)}" for path in files]
+    entries = [file_entry(path) for path in files]
     return [f"### `{title}`", "", *entries, ""] if entries else []
 
 
@@ -48,7 +57,7 @@ def index() -> str:
     folders = sorted({path.parent for path in SOURCE.rglob("*.py")})
     lines = [
         HEADING,
-        "Written by `python docs/file_index.py` from the first sentence of each file.",
+        "Written by `python docs/file_index.py` from the classes and the first sentence of each file.",
         "",
     ]
     for folder in folders:
