@@ -7,10 +7,10 @@ A keep rule draws a set K of tokens, and attention i → j is allowed where
     cross           j ∈ K                          a row without a kept source token gives 0
 
 in all layers. The setting `heads` of a rule says whether all heads see the same set (`alike`) or each draws its own
-(`each`). Only a set that
-all heads share is one that evaluation can ask about: with sets of their own, what one head misses another one sees. P0
-describes one set for all heads for its language models (`uniform_length`); in its translation code (`inverse_length`)
-heads see the sets of other examples by a slip of indices. So `alike` and `each` are the defaults of these two.
+(`each`). Only a set that all heads share is one that evaluation can ask about: with sets of their own, what one head
+misses another one sees. P0 describes one set for all heads for its language models (`uniform_length`); in its
+translation code (`inverse_length`) heads see the sets of other examples by a slip of indices. So `alike` and `each` are
+the defaults of these two.
 
 Deviations: sets are drawn for each example, not once for a batch, and T is the example's own length, not the padded
 one, so that neighbours do not matter. Tokens that evaluation can't remove (the special tokens that a tokenizer puts in

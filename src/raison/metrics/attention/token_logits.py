@@ -53,9 +53,9 @@ def token_probability(
 ) -> float:
     """The probability of the predicted class from each token alone, averaged over the tokens of one text (P3 Table 3).
 
-    logits [t] of a linear layer with one output (class 1 has σ(logit), class 0 has σ(−logit)), or [t, c] (softmax). P3 averages over
-    the texts that are predicted correctly. Where it is near the probability of the whole text, all states say
-    the same, and attention chooses among equals. NaN without real tokens.
+    logits [t] of a linear layer with one output (class 1 has σ(logit), class 0 has σ(−logit)), or [t, c] (softmax). P3
+    averages over the texts that are predicted correctly. Where it is near the probability of the whole text, all states
+    say the same, and attention chooses among equals. NaN without real tokens.
     """
     of_tokens = np.asarray(logits, np.float64)
     if of_tokens.ndim not in (1, 2):
