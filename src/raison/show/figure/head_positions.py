@@ -197,8 +197,7 @@ def draw_positions_panel(panel: Axes, selection: HeadSelection, relation: HeadRe
 
 def place_of_position_bar(distance: int) -> int:
     """Where a relative position is drawn."""
-    not_too_far_right = min(BEYOND, distance)
-    return max(-BEYOND, not_too_far_right)
+    return max(-BEYOND, min(BEYOND, distance))
 
 
 def best_position_bars(relation: HeadRelation, *, both_sides: bool) -> set[int]:
