@@ -68,7 +68,8 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
         left = across(edges[place])
         right = across(edges[place + 1])
         height = tallest * count / most
-        parts.append(histogram_bar_svg(count, left, right, floor, height))
+        bar = histogram_bar_svg(count, left, right, floor, height)
+        parts.append(bar)
 
     mean = float(np.mean(values))
     at_mean = pixels(across(mean))
@@ -86,7 +87,8 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
         rounded = round(x, 2) + 0  # no minus before a zero
         name = f"{rounded:g}".replace("-", "−")
         place_of_name = pixels(across(x))
-        parts.append(label_svg(place_of_name, label_height, name, anchor))
+        label_of_place = label_svg(place_of_name, label_height, name, anchor)
+        parts.append(label_of_place)
 
     count_of_texts = len(values)
     caption = f"{label}: mean {mean:.2f}, {count_of_texts} texts"
@@ -191,18 +193,22 @@ def words_svg(text: AuditedText) -> str:
     right = WIDE - 20
     for level in (0.0, 0.5, 1.0):
         height = pixels(scales.down(level))
-        parts.append(axis_line_svg("8", height, right))
+        level_line = axis_line_svg("8", height, right)
+        parts.append(level_line)
+    end_of_names = WIDE - 2
     for level in (0.0, 1.0):
-        down = scales.down(level) + 4
+        baseline = pixels(scales.down(level) + 4)
         name = f"{level:g}"
-        parts.append(label_svg(WIDE - 2, pixels(down), name, "end"))
+        level_name = label_svg(end_of_names, baseline, name, "end")
+        parts.append(level_name)
 
     line = scales.polyline(enumerate(shares), 0)
     parts.append(line)
     for word, share in enumerate(shares):
         token = text.tokens[word]
         title = f"{token}: {share:.2f}"
-        parts.append(scales.dot(word, share, 0, title))
+        dot = scales.dot(word, share, 0, title)
+        parts.append(dot)
     caption = f"probability of {text.predicted} from each word alone"
     return captioned_svg(parts, caption, 80)
 
