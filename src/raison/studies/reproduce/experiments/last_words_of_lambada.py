@@ -77,7 +77,8 @@ class LambadaPassage:
     @property
     def begins(self) -> int:
         """Where the last word begins: what is there or later is no part of a rationale."""
-        return self.targets[0].target.positions[0]
+        first = self.targets[0].target
+        return first.positions[0]
 
     def before_word(self, sets: Iterable[Sequence[int]]) -> set[int]:
         """What the rationales of the word's tokens have before the word, together."""
@@ -90,9 +91,11 @@ class LambadaPassage:
 
     def overlap(self, chosen: set[int]) -> GoldOverlap:
         both = len(chosen & self.gold)
+        either = len(chosen | self.gold)
+        sizes = len(chosen) + len(self.gold)
         return GoldOverlap(
-            iou=both / len(chosen | self.gold),
-            f1=Share(2 * both, len(chosen) + len(self.gold)),
+            iou=both / either,
+            f1=Share(2 * both, sizes),
         )
 
     def row(self, rationales: Sequence[TargetRationale]) -> LambadaRow:
@@ -127,7 +130,8 @@ def lambada_rationales(trial: Trial) -> Evaluation:
         rationales = found.by_text(targets_of_passages)
         rows_of_method = []
         for passage, each in zip(passages, rationales, strict=True):
-            rows_of_method.append(passage.row(each))
+            row = passage.row(each)
+            rows_of_method.append(row)
         rows[title] = rows_of_method
         ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
         costs[title] = found.total_cost(len(passages))
@@ -138,7 +142,8 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     texts = []
     for passage in passages:
         example = passage.example
-        texts.append(EvaluatedText(example.id, example.text, target=str(example.target)))
+        text = EvaluatedText(example.id, example.text, target=str(example.target))
+        texts.append(text)
     curves = {"iou_at_k_curve": ious, "f1_at_k_curve": f1s}
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
@@ -184,8 +189,10 @@ def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
     """Tokens that end in a marked span: start < end of the token ≤ end (P0's rule)."""
     marked: set[int] = set()
     for span in example.gold:
-        inside = (span.start < encoding.end) & (encoding.end <= span.end)
-        marked.update(np.flatnonzero(inside).tolist())
+        ends_behind_start = span.start < encoding.end
+        ends_inside = ends_behind_start & (encoding.end <= span.end)
+        tokens = np.flatnonzero(ends_inside)
+        marked.update(tokens.tolist())
     return frozenset(marked)
 
 
@@ -203,6 +210,7 @@ def overlap_along_rankings(
             ious_of_passages.append(overlap.iou)
             both += overlap.f1.part
             sizes += overlap.f1.whole
-        ious.append(float(np.mean(ious_of_passages)))
+        mean_iou = float(np.mean(ious_of_passages))
+        ious.append(mean_iou)
         f1s.append(both / sizes)
     return ious, f1s
