@@ -154,7 +154,8 @@ def sets_with_both_ends(keep: np.ndarray) -> np.ndarray:
 def all_sets_of(size: int, count: int) -> np.ndarray:
     """[n u] every set of `count` of `size` units."""
     sets = list(combinations(range(size), count))
-    members = np.array(sets, dtype=np.int64).reshape(-1, count)
+    numbers = np.array(sets, dtype=np.int64)
+    members = numbers.reshape(-1, count)
     keep = np.zeros((len(sets), size), bool)
     np.put_along_axis(keep, members, True, axis=1)
     return keep

@@ -228,7 +228,8 @@ def weights_of_stretches(places: np.ndarray, order: int) -> np.ndarray:
     is_even = power % 2 == 0
     even_moments = 0.5**power / (power + 1)
     moments = np.where(is_even, even_moments, 0.0)
-    right_sides = np.broadcast_to(moments[:, None], (stretches, order, 1))
+    shape = (stretches, order, 1)
+    right_sides = np.broadcast_to(moments[:, None], shape)
     powers_of_places = local[:, None, :] ** power[:, None]
     weights = np.linalg.solve(powers_of_places, right_sides)
 

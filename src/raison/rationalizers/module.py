@@ -204,7 +204,8 @@ class Rationalizer(PreTrainedModel):
         for number in range(count):
             if number:
                 block = self.settings.blocks_before_pruning + number
-                ran = self.run(block, block + 1, inputs, kept + others, states)
+                seen = kept + others
+                ran = self.run(block, block + 1, inputs, seen, states)
                 states = ran.left[-1]
             logits = self.selector(states)
             margin = logits[..., 1] - logits[..., 0]

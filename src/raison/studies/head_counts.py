@@ -90,7 +90,8 @@ class HeadCounts:
             return
         tokens = pairs.keys.shape[1]
         row_of_token = np.zeros(tokens, np.int64)
-        row_of_token[attention.rows] = np.arange(len(attention.rows))
+        rows = attention.rows
+        row_of_token[rows] = np.arange(len(rows))
         row_of_query = row_of_token[pairs.query]
         looked_at = best[:, row_of_query]  # [h p]
         numbers = np.arange(count)
@@ -108,7 +109,8 @@ class HeadCounts:
     ) -> None:
         """Count the relative positions at which the heads of one map look; `visible` [s t], `best` [h s]."""
         rows = attention.rows
-        others = attention.cols[None, :] != rows[:, None]
+        columns = attention.cols
+        others = columns[None, :] != rows[:, None]
         visible_others = visible & others
         if self.specials:
             counted = np.ones(len(rows), bool)

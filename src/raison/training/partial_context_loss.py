@@ -232,5 +232,6 @@ def draw_token_subsets(
 
 def keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
-    expanded = keep[:, None].expand(-1, side.heads, -1)
+    one_head = keep[:, None]
+    expanded = one_head.expand(-1, side.heads, -1)
     return expanded.to(side.real.device)

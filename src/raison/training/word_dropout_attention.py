@@ -75,7 +75,8 @@ def attention_with_keeps(
         )
         return whole
 
-    heads, length = query.shape[1], query.shape[2]
+    heads = query.shape[1]
+    length = query.shape[2]
     keep_of_heads = keep[:, :heads]
     allowed = allowed_attention_pairs(keep_of_heads, kind, length)  # [b h s t]
     if attention_mask is None:
@@ -196,9 +197,9 @@ def hides_words(model: Transformer, keeps: Keeps) -> bool:
     rows = torch.ones(SIZE, dtype=torch.bool)
     if keeps.target is not None:
         rows = keeps.target[0, 0]
-    hidden = torch.equal(first[rows], other[rows])
-    matters = not torch.equal(plain[rows], changed[rows])
-    return hidden and matters
+    is_hidden = torch.equal(first[rows], other[rows])
+    is_ignored = torch.equal(plain[rows], changed[rows])
+    return is_hidden and not is_ignored
 
 
 def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) -> torch.Tensor:

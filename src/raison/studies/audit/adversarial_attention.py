@@ -126,7 +126,8 @@ def logits_of_texts(
     model: AttentionModel, encodings: Sequence[Encoding], real: Sequence[np.ndarray]
 ) -> list[TextLogits]:
     """The real words of each text."""
-    without_words = TextLogits(np.zeros(0), np.zeros((0, 2)))
+    no_logits = np.zeros((0, 2))
+    without_words = TextLogits(np.zeros(0), no_logits)
     texts = [without_words] * len(encodings)
     for batch in model.passes(encodings):
         with torch.no_grad():

@@ -41,7 +41,9 @@ def sizes_as_shares(values: np.ndarray) -> np.ndarray:
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
     zeros = np.zeros_like(sizes)
-    return np.asarray(np.divide(sizes, total, out=zeros, where=total > 0))
+    has_size = total > 0
+    shares = np.divide(sizes, total, out=zeros, where=has_size)
+    return np.asarray(shares)
 
 
 def real_tokens(encoding: Encoding, model: InspectableModel) -> np.ndarray:
@@ -159,7 +161,8 @@ def states_and_embeddings(
     """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
     everything = np.ones((1, len(encoding)), bool)
     (piece,) = pieces(0, encoding, None, everything, False)
-    prepared = model.runner.arguments(Chunk([piece], piece.lengths, "exact"), "mask")
+    chunk = Chunk([piece], piece.lengths, "exact")
+    prepared = model.runner.arguments(chunk, "mask")
     call = prepared.call
     call.view = model.runner.view
     call.record = frozenset({"embeddings"})

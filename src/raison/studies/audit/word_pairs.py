@@ -94,9 +94,9 @@ def divergences_of_two_words(own: np.ndarray, share: np.ndarray) -> np.ndarray:
     """[.. t t] JSD of attention and of attention on two words, of which the first has `share` [.. t t]."""
     other_share = 1 - share
     half = own / 2
-    of_first = entropy_terms(half[:, None] + share / 2)
-    of_second = entropy_terms(half[None, :] + other_share / 2)
-    both = of_first + of_second
+    first = half[:, None] + share / 2
+    second = half[None, :] + other_share / 2
+    both = entropy_terms(first) + entropy_terms(second)
     rest = entropy_terms(half)
     without_first = rest.sum() - rest[:, None]
     without_both = without_first - rest[None, :]
