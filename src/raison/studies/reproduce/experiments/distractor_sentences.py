@@ -77,33 +77,29 @@ class JoinedSentences:
     def crossover(self, target: TargetInText, rationale: TargetRationale) -> Crossover:
         """What of a rationale lies on the wrong side; special tokens of the source belong to neither."""
         encoding = target.encoding
-        of_source = encoding.segment == 0
-        sources = int(of_source.sum())
+        sources = int((encoding.segment == 0).sum())
         source_words = set()
+        for token in rationale.kept:
+            if token < sources and encoding.start[token] >= 0:
+                source_words.add(token)
         written = set()
         for token in rationale.kept:
             if token >= sources:
                 written.add(token - sources)
-            elif encoding.start[token] >= 0:
-                source_words.add(token)
-        position = target.target.positions[0]
         return crossover(
             source_words,
             written,
-            index=position - sources - 1,
+            index=target.target.positions[0] - sources - 1,
             source_break=self.source_break,
             target_break=self.target_break,
         )
 
     def row(self, rationales: Sequence[TargetRationale]) -> DistractorRow:
         crossovers = []
-        for target, rationale in zip(self.targets, rationales, strict=True):
-            found = self.crossover(target, rationale)
-            crossovers.append(found)
+        for pair in zip(self.targets, rationales, strict=True):
+            crossovers.append(self.crossover(*pair))
         tokens = sum(len(rationale.order) for rationale in rationales)
-        length = Share(tokens, len(rationales))
-        rates = crossover_rates(crossovers)
-        return DistractorRow(**rates, length=length)
+        return DistractorRow(**crossover_rates(crossovers), length=Share(tokens, len(rationales)))
 
 
 @experiment("distractors")
@@ -124,32 +120,29 @@ def distractor_sentences(trial: Trial) -> Evaluation:
             f"{trial.model.name} would write nothing of these joined translations: pass another model."
         )
 
-    targets_of_pairs = [len(pair.targets) for pair in pairs]
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
         found = find_rationales(trial, title, spec, targets)
-        rationales = found.by_text(targets_of_pairs)
+        rationales = found.by_text([len(pair.targets) for pair in pairs])
         rows_of_method = []
         for pair, each in zip(pairs, rationales, strict=True):
-            row = pair.row(each)
-            rows_of_method.append(row)
+            rows_of_method.append(pair.row(each))
         rows[title] = rows_of_method
         costs[title] = found.total_cost(len(targets))
 
     own = sum(pair.own_tokens for pair in pairs)
     tokens = sum(pair.tokens for pair in pairs)
-    share = own / tokens
     note = (
-        f"{own} of {tokens} tokens ({share:.0%}) of the joined translations are the model's first choice; "
+        f"{own} of {tokens} tokens ({own / tokens:.0%}) of the joined translations are the model's first choice; "
         f"{len(targets)} of them are explained."
     )
-    columns = DistractorRow.columns()
-    evaluation = evaluation_of_rows(trial, columns, rows, data=trial.run.data, notes=[note])
+    evaluation = evaluation_of_rows(
+        trial, DistractorRow.columns(), rows, data=trial.run.data, notes=[note]
+    )
+    examples = [pair.example for pair in pairs]
     texts = []
-    for pair in pairs:
-        example = pair.example
-        text = EvaluatedText(example.id, example.text, target=str(example.target))
-        texts.append(text)
+    for example in examples:
+        texts.append(EvaluatedText(example.id, example.text, target=str(example.target)))
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
@@ -177,41 +170,34 @@ def join_sentences(
 ) -> JoinedSentences:
     """Both sentences as one text, and what of their translations is to be explained."""
     texts = [first.text.strip(), second.text.strip()]
-    first_text, second_text = texts
-    first_written = ids_of_written_translation(model, Example(first_text))
-    second_written = ids_of_written_translation(model, Example(second_text))
+    first_written, second_written = (
+        ids_of_written_translation(model, Example(text)) for text in texts
+    )
     example = Example(" ".join(texts), id=f"{first.id}+{second.id}")
     (encoding,) = model.encode([example])
     ids = [*first_written, *second_written]
-    spec = TargetSpec(target=ids, output="log_prob")
-    ((longer, target),) = model.resolve_targets(encoding, spec)
+    ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=ids, output="log_prob"))
 
     is_own = is_own_token(model, longer, target)
     own: list[int] = np.flatnonzero(is_own).tolist()
-    target_break = len(first_written)
-    first_half = [number for number in own if number < target_break]
-    second_half = [number for number in own if number >= target_break]
+    halves = (
+        [number for number in own if number < len(first_written)],
+        [number for number in own if number >= len(first_written)],
+    )
     drawn: list[int] = []
-    for half in (first_half, second_half):
-        most_of_half = len(half)
-        if most:
-            most_of_half = most // 2
-        drawn += sample_in_order(half, most_of_half, rng)
+    for half in halves:
+        drawn += sample_in_order(half, most // 2 if most else len(half), rng)
 
     tokens = token_targets(target, longer)
+    behind_first = (encoding.segment == 0) & (encoding.end > len(texts[0]))
     targets = []
     for number in drawn:
-        explained = TargetInText(longer, tokens[number])
-        targets.append(explained)
-
-    of_source = encoding.segment == 0
-    behind_first = of_source & (encoding.end > len(first_text))
-    source_places = np.flatnonzero(behind_first)
+        targets.append(TargetInText(longer, tokens[number]))
     return JoinedSentences(
         example=replace(example, target=target.text),
         targets=tuple(targets),
-        source_break=int(source_places[0]),
-        target_break=target_break,
+        source_break=int(np.flatnonzero(behind_first)[0]),
+        target_break=len(first_written),
         own_tokens=len(own),
         tokens=len(ids),
     )

@@ -73,13 +73,11 @@ def heldout_loss(trial: Trial) -> Evaluation:
 
     (title,) = trial.methods
     rows = [HeldoutRow(loss=text.loss) for text in texts]
-    columns = HeldoutRow.columns()
-    evaluation = evaluation_of_rows(trial, columns, {title: rows}, data=trial.run.data)
+    evaluation = evaluation_of_rows(trial, HeldoutRow.columns(), {title: rows}, data=trial.run.data)
     notes = []
     mean = evaluation.cell(title, "loss").value
     if mean is not None:
-        perplexity = np.exp(mean)
-        notes.append(f"Perplexity {perplexity:.4g} on {len(rows)} texts.")
+        notes.append(f"Perplexity {np.exp(mean):.4g} on {len(rows)} texts.")
     translations, gold = [], []
     for text in texts:
         if text.translation is not None:  # an empty translation is a bad one
@@ -90,8 +88,7 @@ def heldout_loss(trial: Trial) -> Evaluation:
         notes.append(f"BLEU {found.score:.1f} (95 % interval {found.low:.1f} to {found.high:.1f}).")
     evaluated = []
     for number, text in enumerate(texts):
-        evaluated_text = EvaluatedText(str(number), text.text)
-        evaluated.append(evaluated_text)
+        evaluated.append(EvaluatedText(str(number), text.text))
     return replace(evaluation, texts=tuple(evaluated), notes=tuple(notes))
 
 
@@ -121,10 +118,8 @@ def translated_texts(trial: Trial) -> Iterator[HeldoutText]:
         gold = str(example.label)
         (source,) = model.encode([Example(example.text)])
         ((encoding, target),) = model.resolve_targets(source, TargetSpec(target=gold))
-        written = model.write(source)
-        own = model.codec.own.decode(written, skip_special_tokens=True)
-        loss = loss_of_targets(model, encoding, [target])
-        yield HeldoutText(gold, loss, own)
+        own = model.codec.own.decode(model.write(source), skip_special_tokens=True)
+        yield HeldoutText(gold, loss_of_targets(model, encoding, [target]), own)
 
 
 def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
@@ -136,12 +131,11 @@ def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
         model, run.data, split=run.split, limit=trial.count, folder=trial.data_dir, length=length
     )
     for encoding in encode_blocks(model, texts, length):
-        first_place = model.first_position(encoding)
+        places = range(model.first_position(encoding), len(encoding))
         targets = []
-        for place in range(first_place, len(encoding)):
+        for place in places:
             token = int(encoding.ids[place])
-            target = model.next_target(encoding, token, place)
-            targets.append(target)
+            targets.append(model.next_target(encoding, token, place))
         loss = loss_of_targets(model, encoding, targets)
         yield HeldoutText(encoding.texts[-1], loss)
 
@@ -151,12 +145,11 @@ def loss_of_targets(model: Model, encoding: Encoding, targets: Sequence[Target])
     everything = np.ones((1, len(encoding)), bool)
     questions = []
     for target in targets:
-        question = Question(encoding, target, everything)
-        questions.append(question)
+        questions.append(Question(encoding, target, everything))
     answers = model.score(questions, removal="delete")
-    log_probability = sum(float(answer.value[0].sum()) for answer in answers)
-    tokens = sum(len(target.ids) for target in targets)
-    return Share(-log_probability, tokens)
+    total = -sum(float(answer.value[0].sum()) for answer in answers)
+    count = sum(len(target.ids) for target in targets)
+    return Share(total, count)
 
 
 def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
@@ -165,12 +158,9 @@ def corpus_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError:
         raise MissingExtra("sacrebleu", "bleu", "The BLEU of a translator") from None
-    one_reference_each = [list(references)]
-    found: Any = BLEU().corpus_score(list(translations), one_reference_each, n_bootstrap=1000)
-    mean = found._mean
-    half_width = found._ci
+    found: Any = BLEU().corpus_score(list(translations), [list(references)], n_bootstrap=1000)
     return Bleu(
         score=float(found.score),
-        low=float(mean - half_width),
-        high=float(mean + half_width),
+        low=float(found._mean - found._ci),
+        high=float(found._mean + found._ci),
     )

@@ -77,8 +77,7 @@ class LambadaPassage:
     @property
     def begins(self) -> int:
         """Where the last word begins: what is there or later is no part of a rationale."""
-        first = self.targets[0].target
-        return first.positions[0]
+        return self.targets[0].target.positions[0]
 
     def before_word(self, sets: Iterable[Sequence[int]]) -> set[int]:
         """What the rationales of the word's tokens have before the word, together."""
@@ -91,11 +90,9 @@ class LambadaPassage:
 
     def overlap(self, chosen: set[int]) -> GoldOverlap:
         both = len(chosen & self.gold)
-        either = len(chosen | self.gold)
-        sizes = len(chosen) + len(self.gold)
         return GoldOverlap(
-            iou=both / either,
-            f1=Share(2 * both, sizes),
+            iou=both / len(chosen | self.gold),
+            f1=Share(2 * both, len(chosen) + len(self.gold)),
         )
 
     def row(self, rationales: Sequence[TargetRationale]) -> LambadaRow:
@@ -130,8 +127,7 @@ def lambada_rationales(trial: Trial) -> Evaluation:
         rationales = found.by_text(targets_of_passages)
         rows_of_method = []
         for passage, each in zip(passages, rationales, strict=True):
-            row = passage.row(each)
-            rows_of_method.append(row)
+            rows_of_method.append(passage.row(each))
         rows[title] = rows_of_method
         ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
         costs[title] = found.total_cost(len(passages))
@@ -142,8 +138,7 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     texts = []
     for passage in passages:
         example = passage.example
-        text = EvaluatedText(example.id, example.text, target=str(example.target))
-        texts.append(text)
+        texts.append(EvaluatedText(example.id, example.text, target=str(example.target)))
     curves = {"iou_at_k_curve": ious, "f1_at_k_curve": f1s}
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
@@ -189,10 +184,8 @@ def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
     """Tokens that end in a marked span: start < end of the token ≤ end (P0's rule)."""
     marked: set[int] = set()
     for span in example.gold:
-        ends_behind_start = span.start < encoding.end
-        ends_inside = ends_behind_start & (encoding.end <= span.end)
-        tokens = np.flatnonzero(ends_inside)
-        marked.update(tokens.tolist())
+        inside = (span.start < encoding.end) & (encoding.end <= span.end)
+        marked.update(np.flatnonzero(inside).tolist())
     return frozenset(marked)
 
 
@@ -210,7 +203,6 @@ def overlap_along_rankings(
             ious_of_passages.append(overlap.iou)
             both += overlap.f1.part
             sizes += overlap.f1.whole
-        mean_iou = float(np.mean(ious_of_passages))
-        ious.append(mean_iou)
+        ious.append(float(np.mean(ious_of_passages)))
         f1s.append(both / sizes)
     return ious, f1s

@@ -70,33 +70,27 @@ def random_subsets(trial: Trial) -> Evaluation:
         for size in (*sizes, None):
             mean_losses[size] = mean_loss(losses, size)
         rows.append(LossBySize(mean_losses))
-        text = EvaluatedText(str(number), encoding.texts[-1])
-        evaluated.append(text)
+        evaluated.append(EvaluatedText(str(number), encoding.texts[-1]))
 
     columns = []
     for size in (*sizes, None):
-        kept = kept_tokens_in_words(size)
-        column = Column(column_key(size), f"mean −log f given {kept}", False)
-        columns.append(column)
+        columns.append(
+            Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False)
+        )
     (title,) = trial.methods
     evaluation = evaluation_of_rows(trial, columns, {title: rows}, data=run.data)
-
     perplexities = []
     for size in (*sizes, None):
         mean = evaluation.cell(title, column_key(size)).value
         if mean is not None:
-            perplexity = np.exp(mean)
-            kept = kept_tokens_in_words(size)
-            perplexities.append(f"{perplexity:,.1f} given {kept}")
-    all_perplexities = ", ".join(perplexities)
-    note = f"Perplexity: {all_perplexities}."
-    return replace(evaluation, texts=tuple(evaluated), notes=(note,))
+            perplexities.append(f"{np.exp(mean):,.1f} given {kept_tokens_in_words(size)}")
+    return replace(
+        evaluation, texts=tuple(evaluated), notes=(f"Perplexity: {', '.join(perplexities)}.",)
+    )
 
 
 def column_key(size: Size) -> str:
-    if size is None:
-        return "all"
-    return f"of_{size}"
+    return "all" if size is None else f"of_{size}"
 
 
 def kept_tokens_in_words(size: Size) -> str:
