@@ -139,5 +139,5 @@ def test_every_command_of_a_page_is_one(page):
     for words in commands(page):
         command, path, rest = root, "raison", words
         while hasattr(command, "commands"):
-            path, command, rest = f"{path} {rest[0]}", command.commands[rest[0]], rest[1:]
+            path, command, rest = f"{path} {rest[0]}", command.whole_command(rest[0]), rest[1:]
         command.make_context(path, list(rest)).close()

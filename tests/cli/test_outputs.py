@@ -261,9 +261,9 @@ def test_every_option_that_names_a_file_is_among_these():
     # folders with rules of their own: a run, a training, what is kept of an audit or a reproduction
     folders = {"run": {"out"}, "audit": {"keep"}, "reproduce": {"keep", "page"}}
     known = {"out", "html", "figure", "positions", "export", "svg", "png", "pdf", "tex"}
-    commands = dict(root.commands) | {
-        f"store {name}": each for name, each in root.commands["store"].commands.items()
-    }
+    store = root.commands["store"]
+    commands = {name: root.whole_command(name) for name in root.commands}
+    commands |= {f"store {name}": store.whole_command(name) for name in store.commands}
     for name, command in commands.items():
         options = {parameter.name for parameter in command.params}
         wanted = (options & known) - folders.get(name, set())

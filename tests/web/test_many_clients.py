@@ -12,6 +12,7 @@ import pytest
 
 import raison
 from raison.studies.what_if import answer_without_units
+from raison.web.handler_answers import RemovalAnswer
 from tests.helpers.serving import served
 from tests.helpers.web_client import result_of, same
 
@@ -75,7 +76,7 @@ def check_answers(models, answered) -> None:
                 ].target.text
             else:
                 base = raison.explain(model, body["text"], "uniform")
-                known[key] = answer_without_units(model, base, [0]).to_dict()
+                known[key] = RemovalAnswer(answer_without_units(model, base, [0])).to_dict()
         if kind in ("explain", "rationalize"):
             same(told["explanations"][0], known[key])
         elif kind == "predict":

@@ -47,10 +47,14 @@ class CommandGroup(typer.core.TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, with its options."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if name is not None and name in self.entries:
-            command = named_command(name, app_of_command(self.entries[name]))
-        return name, command, rest
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else self.whole_command(name), rest
+
+    def whole_command(self, name: str) -> Any:
+        """A command with its options: its file is imported."""
+        if name in self.entries:
+            return named_command(name, app_of_command(self.entries[name]))
+        return self.commands[name]
 
 
 def app_of_command(entry: CommandEntry) -> typer.Typer:

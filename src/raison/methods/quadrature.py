@@ -185,13 +185,10 @@ def judge_integral(
 
     open_integral = replace(integral, settled=False)
     share = UNEQUAL / len(errors)
-    some_stand_out = errors.max() > share
-    if not small_errors and some_stand_out:
-        return open_integral, np.where(errors > share, errors, 0.0)
-    # only the total is off, or nothing stands out
-    if adds_up:
-        return open_integral, largest_half_of_errors(errors)
-    return open_integral, largest_half_of_errors(known)
+    nothing_stands_out = errors.max() <= share  # false where errors are NaN
+    if small_errors or nothing_stands_out:
+        return open_integral, largest_half_of_errors(errors if adds_up else known)
+    return open_integral, np.where(errors > share, errors, 0.0)
 
 
 def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
