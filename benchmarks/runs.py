@@ -34,7 +34,7 @@ from raison.engine import run_methods
 from raison.models.load import load
 from raison.runs import checked_lines
 from raison.runs import worker as run_worker
-from raison.runs.driver import run, work_alone
+from raison.runs.driver import do_shards_alone, run
 from raison.runs.planner import make_plan
 from raison.runs.query import query_run
 from raison.runs.queue import ShardQueue
@@ -198,7 +198,7 @@ def store(data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        work_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
+        do_shards_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
         spent = time.process_time() - clock
     check = (
         "the store adds at most 3 %",
@@ -308,7 +308,7 @@ def planned(place: Path, data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        work_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
+        do_shards_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
         rate = header.tokens / (time.process_time() - clock)
         size = sum(path.stat().st_size for path in (out / "shards").iterdir()) / header.tokens
         hours = [

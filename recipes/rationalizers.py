@@ -29,7 +29,7 @@ from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
-from raison.datasets.overlap import normalise_text, overlap
+from raison.datasets.overlap import normalise_text_for_overlap, overlap
 from raison.models.load import load
 from raison.rationalizers.config import VARIANTS, LossWeights, RationalizerTraining
 from raison.rationalizers.train import train_rationalizer
@@ -137,9 +137,13 @@ def material(data: str, data_dir: Path) -> tuple[Any, list[Example], int]:
     """What to train on, the test texts, and how many training texts were left out here since they stand there too."""
     if data == "pairs":  # the data set at hand has no train part: most of its dev part is one
         test = open_dataset("qqp", "test", 1500, data_dir).examples
-        asked = {normalise_text(text) for e in test for text in (e.text, e.pair)}
+        asked = {normalise_text_for_overlap(text) for e in test for text in (e.text, e.pair)}
         read = open_dataset("qqp", "dev", 6000, data_dir).examples
-        kept = [e for e in read if not {normalise_text(e.text), normalise_text(e.pair)} & asked]
+        kept = [
+            e
+            for e in read
+            if not {normalise_text_for_overlap(e.text), normalise_text_for_overlap(e.pair)} & asked
+        ]
         return kept, test, len(read) - len(kept)
     if data == "scores":
         scored = lambda split: [  # noqa: E731

@@ -175,9 +175,9 @@ def read_sentences(
         from raison.datasets.conllu import read_conllu
 
         return read_conllu(data, limit)
-    from raison.datasets.spacy_trees import parse_file
+    from raison.datasets.spacy_trees import parse_file_with_spacy
 
-    return parse_file(data, limit, parser=parser)
+    return parse_file_with_spacy(data, limit, parser=parser)
 
 
 def draw_selection(

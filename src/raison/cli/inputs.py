@@ -24,14 +24,14 @@ def files_of_data(data: str | None, data_dir: str | PathLike[str] | None = None)
     if data is None:
         return []
     from raison.core.registry import datasets
-    from raison.datasets.base import folder_of
+    from raison.datasets.base import folder_of_dataset
     from raison.datasets.open import dataset_of_folder, parse_data_spec
 
     with suppress(InputError):  # it is told when the data is read
         name, _ = parse_data_spec(data)
         registered = name if name in datasets else dataset_of_folder(name)
         if registered:
-            return [folder_of(datasets[registered], data_dir)]
+            return [folder_of_dataset(datasets[registered], data_dir)]
         return [Path(name)]
     return []
 

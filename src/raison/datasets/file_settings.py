@@ -63,9 +63,9 @@ def parse_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
     settings: Json = {}
     for key, value in params.items():
         if key in FIELDS:
-            columns[key] = plain_value(value)
+            columns[key] = plain_setting_value(value)
         elif key in SETTINGS:
-            settings[key] = plain_value(value)
+            settings[key] = plain_setting_value(value)
         else:
             raise unknown_setting(name, key)
 
@@ -102,12 +102,12 @@ def label_names(labels: object) -> tuple[str, ...]:
     return (str(labels),)
 
 
-def plain_value(value: object) -> object:
+def plain_setting_value(value: object) -> object:
     """A value of a spec, in which bare words are text."""
     if isinstance(value, Spec) and not value.params:
         return value.name
     if isinstance(value, (list, tuple)):
-        return tuple(map(plain_value, value))
+        return tuple(map(plain_setting_value, value))
     return value
 
 

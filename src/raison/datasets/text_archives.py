@@ -16,7 +16,7 @@ from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row
 from raison.datasets.text_files import (
     Stream,
     decode_text,
-    open_error,
+    file_open_error,
     open_packed,
     read_lines_of_stream,
 )
@@ -38,7 +38,7 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
     number = 0
     try:
         for number, (name, content) in enumerate(unpack_archive(path), 1):
-            fault = member_fault(name, content)
+            fault = archive_member_fault(name, content)
             if fault:
                 yield Broken(archive, number, fault)
             else:
@@ -49,12 +49,12 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
             archive, number + 1, f"the archive is cut or damaged here ({error}); get it again"
         )
     except OSError as error:
-        raise open_error(path, error) from None
+        raise file_open_error(path, error) from None
 
 
-def member_fault(name: str, content: bytes) -> str:
+def archive_member_fault(name: str, content: bytes) -> str:
     """What is wrong with a file in an archive; nothing, mostly."""
-    if path_leads_out(name):
+    if path_leads_out_of_archive(name):
         return f"the name {name!r} leads out of the archive; get it again"
     if len(content) > limits.FILE:
         most = limits.format_megabytes(limits.FILE)
@@ -62,7 +62,7 @@ def member_fault(name: str, content: bytes) -> str:
     return ""
 
 
-def path_leads_out(name: str) -> bool:
+def path_leads_out_of_archive(name: str) -> bool:
     """Whether the name of a member is absolute, of another drive or above the archive."""
     path = PurePosixPath(name.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or name[1:2] == ":"

@@ -15,8 +15,8 @@ from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row
 __all__ = [
     "Stream",
     "decode_text",
+    "file_open_error",
     "find_file",
-    "open_error",
     "open_packed",
     "read_good_lines",
     "read_lines",
@@ -35,7 +35,7 @@ def open_packed(path: Path) -> Stream:
     return path.open("rb")
 
 
-def open_error(path: Path, error: OSError) -> InputError:
+def file_open_error(path: Path, error: OSError) -> InputError:
     """Why a file can't be opened at all, which is no matter of its records."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"There is no file {str(path)!r}: check the path.")
@@ -74,7 +74,7 @@ def read_lines(path: Path, *, other: str = "", longest: int | None = None) -> Ro
                 longest=longest,
             )
     except OSError as error:
-        raise open_error(path, error) from None
+        raise file_open_error(path, error) from None
 
 
 def read_lines_of_stream(

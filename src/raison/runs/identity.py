@@ -1,4 +1,5 @@
-"""Identities and keys: hashes of model, methods and text by which a piece of work is known; the environment of a run.
+"""Identities and keys: digests of a model (config, tokenizer), of methods with their files, and of texts; the
+environment of a run.
 
 A key is `v1:` and the hash of all of them, so that a later change of what counts can be told from an earlier one.
 """

@@ -8,7 +8,7 @@ from raison.core.errors import InputError
 from raison.core.outputs import refuse_foreign, run_around
 from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
 from raison.runs.plan import Header
-from raison.runs.planner import fingerprint_of_data
+from raison.runs.planner import fingerprint_of_corpus
 from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Local, Place
 from raison.runs.store import spec_of_run
@@ -81,7 +81,7 @@ def check_data(place: Place, spec: RunSpec, means: Means, header: Header) -> Non
             f"{str(place)!r} was planned before raison kept a fingerprint of the data: leave the data away, they are "
             "in its plan."
         )
-    if fingerprint_of_data(spec, means.data_dir) != header.fingerprint:
+    if fingerprint_of_corpus(spec, means.data_dir) != header.fingerprint:
         raise InputError(
             f"{spec.data!r} holds other texts than {str(place)!r} was begun with: name the data that it was begun "
             "with, or start anew in another folder."

@@ -17,7 +17,7 @@ from raison.runs.executor import ShardDone
 from raison.runs.plan import Header, header_of
 from raison.runs.run_lock import is_run_driven
 from raison.runs.storage import Place, Unwritten
-from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
+from raison.runs.store import count_failures, count_stored_explanations, done_shards, shards_by_file
 
 __all__ = ["Status", "Tally", "status_of_run"]
 
@@ -159,7 +159,7 @@ def status_of_run(place: Place) -> Status:
         files = shards_by_file(place)
         status = replace(
             status,
-            explanations=sum(count_explanations(place, name) for name in files),
+            explanations=sum(count_stored_explanations(place, name) for name in files),
             failed=sum(count_failures(place, name) for name in files),
         )
     whole = len(done) == header.shards

@@ -76,7 +76,7 @@ class Worker:
         self.model: Model = load(spec.model, **means.load_options) if model is None else model
         transformer = transformers_model_of(self.model)
         if transformer is not None:
-            own_memory(transformer)
+            move_weights_to_worker_memory(transformer)
         self.methods: list[Method] = method_list(spec.methods)
         self.metrics: list[Metric] = metric_list(spec.metrics) if spec.metrics else []
         for method in self.methods:
@@ -265,7 +265,7 @@ class Worker:
         )
 
 
-def own_memory(transformer: torch.nn.Module) -> None:
+def move_weights_to_worker_memory(transformer: torch.nn.Module) -> None:
     """Put the weights into memory of their own: where they lie (in a mapped file, in Ray's store) decides which kernels
     run, and with them the last digits; so workers of all kinds give the same bytes."""
     for tensor in (*transformer.parameters(), *transformer.buffers()):

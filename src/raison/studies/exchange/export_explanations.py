@@ -19,7 +19,7 @@ from raison.core.errors import InputError, MissingExtra
 from raison.core.json_record import JsonObject
 from raison.core.outputs import replacing
 from raison.core.records import Example, Explanation
-from raison.datasets.character_spans import true_runs
+from raison.datasets.character_spans import runs_of_true_marks
 from raison.studies.exchange.read_eraser import HARD, SOFT
 
 __all__ = ["ExplanationExporter"]
@@ -147,7 +147,7 @@ def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject
         for units in units_by_token:
             selected.append(bool(explanation.selected[units].any()))
         hard = []
-        for start, end in true_runs(selected):
+        for start, end in runs_of_true_marks(selected):
             hard.append({"start_token": start, "end_token": end})
         rationale[HARD] = hard
     return rationale
