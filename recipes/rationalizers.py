@@ -38,7 +38,7 @@ from raison.studies.reproduce.rationalizer_lines import (
     OtherAnswers,
     RationalizerLine,
     TokenCounts,
-    pooled_rationale_f1,
+    pooled_f1_of_rationalizer,
 )
 from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
 from raison.training.labelled_lines import human_marked_tokens
@@ -243,7 +243,7 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     more = replace(more, every_token=every_token(model, encodings, examples))
     said = right(answers, examples)
     print(
-        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_rationale_f1(picked):.3f}",
+        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1_of_rationalizer(picked):.3f}",
         flush=True,
     )
     return Judgement(said, {OWN: picked}, more)
@@ -342,7 +342,9 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
             chosen,
             lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n]),
         )
-        print(f"ordinary {name} {seed}: F1 {pooled_rationale_f1(picked[name]):.3f}", flush=True)
+        print(
+            f"ordinary {name} {seed}: F1 {pooled_f1_of_rationalizer(picked[name]):.3f}", flush=True
+        )
     return Judgement(said, picked, robust(model, examples, arguments.data, seed))
 
 

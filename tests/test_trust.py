@@ -74,15 +74,15 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
 def test_both_metrics_weigh_the_same_and_leave_one_out_is_not_among_the_orders():
     values = np.array([3.0, 100.0, 1.0, 2.0, 6.0])  # this explanation, leave-one-out, random orders
     expected = (values - 3.0) / np.std([3.0, 1.0, 2.0, 6.0])
-    np.testing.assert_allclose(study.standardised_values(values), expected)
-    np.testing.assert_allclose(study.standardised_values(values * 50 - 7), expected)
+    np.testing.assert_allclose(study.standardised_trust_values(values), expected)
+    np.testing.assert_allclose(study.standardised_trust_values(values * 50 - 7), expected)
     np.testing.assert_array_equal(
-        study.standardised_values(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
+        study.standardised_trust_values(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
     )
 
 
 def test_random_orders_come_with_their_reverse(model):
-    found = study.random_orders(explained(model, WEIGHTS), seed=3)
+    found = study.random_orders_for_trust(explained(model, WEIGHTS), seed=3)
     assert len(found) == 2 * PAIRS
     for one, reverse in zip(found[::2], found[1::2], strict=True):
         np.testing.assert_array_equal(np.argsort(-one.scores), np.argsort(reverse.scores))

@@ -132,7 +132,9 @@ def heads_command(
             artifact = open_heads(heads)
         elif data is not None:
             wait(f"reading {data.name}")
-            sentences = read_sentences(data, parse=parse, parser=parser, limit=limit or None)
+            sentences = read_sentences_of_heads_command(
+                data, parse=parse, parser=parser, limit=limit or None
+            )
             from raison.models.load import load
             from raison.studies.head_statistics import head_statistics
 
@@ -167,7 +169,7 @@ def open_heads(path: Path) -> Artifact:
     return Artifact.open(path, "heads")
 
 
-def read_sentences(
+def read_sentences_of_heads_command(
     data: Path, *, parse: bool, parser: str | None, limit: int | None
 ) -> list[Sentence]:
     """Sentences with trees, from a treebank or by parsing."""

@@ -21,7 +21,7 @@ from raison.datasets.text_files import read_lines
 
 __all__ = [
     "WordLinks",
-    "aligned_example",
+    "parallel_example",
     "parse_alignment",
     "parse_alignment_links",
     "read_parallel_text",
@@ -114,7 +114,7 @@ def parse_alignment(value: object, base: int) -> WordLinks:
     return parse_alignment_links(" ".join(pieces), base)
 
 
-def aligned_example(
+def parallel_example(
     source: str,
     target: str,
     links: WordLinks,
@@ -171,7 +171,7 @@ def read_parallel_text(
             raise InputError("it has no translation.")
         if not links:
             return Example(text.strip(), id=str(row.line), label=label.strip())
-        return aligned_example(
+        return parallel_example(
             text.strip(),
             label.strip(),
             parse_alignment_links(links[0], base),

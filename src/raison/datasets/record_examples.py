@@ -18,7 +18,7 @@ from raison.datasets.faults import SEGMENTS
 from raison.datasets.inline_marks import strip_marks
 from raison.datasets.json_files import Json
 from raison.datasets.nested_columns import RawRecord
-from raison.datasets.parallel import aligned_example, parse_alignment
+from raison.datasets.parallel import parallel_example, parse_alignment
 
 __all__ = ["MarkedTexts", "example_of_record", "marked_texts_of_record"]
 
@@ -284,7 +284,7 @@ def record_example_with_alignment(example: Example, alignment: object, base: int
         )
 
     links = parse_alignment(alignment, base)
-    aligned = aligned_example(
+    aligned = parallel_example(
         example.text,
         example.label,
         links,

@@ -145,13 +145,13 @@ def read_archive_texts(path: Path, *, other: str = "") -> Rows[tuple[str, str]]:
         try:
             text, mended = decode_text(content, other)
         except InputError as error:
-            line = content[: first_bad_byte(content)].count(b"\n") + 1
+            line = content[: first_bad_byte_in_archive(content)].count(b"\n") + 1
             yield broken_row(file, line, error)
         else:
             yield Row(file, 1, (name, text), mended)
 
 
-def first_bad_byte(content: bytes) -> int:
+def first_bad_byte_in_archive(content: bytes) -> int:
     """The place of the first byte that is no UTF-8."""
     try:
         content.decode("utf-8")

@@ -70,7 +70,9 @@ def table_cell(
         return cell
     if averaged:
         return cell_with_averages(cell, averaged)
-    return replace(cell, parts=parts_of_shares(shares), wholes=wholes_of_shares(shares))
+    return replace(
+        cell, parts=parts_of_shares_in_cell(shares), wholes=wholes_of_shares_in_cell(shares)
+    )
 
 
 def cell_with_interval(
@@ -92,18 +94,18 @@ def cell_with_averages(cell: Cell, values: Sequence[AveragedF1]) -> Cell:
     recalls = [value.recall for value in values]
     return replace(
         cell,
-        parts=parts_of_shares(precisions),
-        wholes=wholes_of_shares(precisions),
-        recall_parts=parts_of_shares(recalls),
-        recall_wholes=wholes_of_shares(recalls),
+        parts=parts_of_shares_in_cell(precisions),
+        wholes=wholes_of_shares_in_cell(precisions),
+        recall_parts=parts_of_shares_in_cell(recalls),
+        recall_wholes=wholes_of_shares_in_cell(recalls),
     )
 
 
-def parts_of_shares(shares: Sequence[Share]) -> tuple[float, ...]:
+def parts_of_shares_in_cell(shares: Sequence[Share]) -> tuple[float, ...]:
     return tuple(float(share.part) for share in shares)
 
 
-def wholes_of_shares(shares: Sequence[Share]) -> tuple[float, ...]:
+def wholes_of_shares_in_cell(shares: Sequence[Share]) -> tuple[float, ...]:
     return tuple(float(share.whole) for share in shares)
 
 

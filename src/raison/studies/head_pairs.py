@@ -113,7 +113,7 @@ class PairFinder:
         return ""
 
 
-def sentence_segment(encoding: Encoding) -> int:
+def segment_of_syntactic_tree(encoding: Encoding) -> int:
     """The text that has the tree: of a question with its context, the context."""
     if "context" not in encoding.segments:
         return 0
@@ -122,7 +122,7 @@ def sentence_segment(encoding: Encoding) -> int:
 
 def sentence_tokens(encoding: Encoding) -> np.ndarray:
     """[t] tokens of the text that has the tree: not special, not a question, not what a model writes."""
-    segment = sentence_segment(encoding)
+    segment = segment_of_syntactic_tree(encoding)
     inside: np.ndarray = (encoding.segment == segment) & (encoding.start >= 0)
     if not inside.any():
         raise InputError(
@@ -133,7 +133,7 @@ def sentence_tokens(encoding: Encoding) -> np.ndarray:
 
 def tokens_of_words(encoding: Encoding, sentence: Sentence) -> list[np.ndarray]:
     """The tokens of each word: those that start in it."""
-    text = encoding.texts[sentence_segment(encoding)]
+    text = encoding.texts[segment_of_syntactic_tree(encoding)]
     inside = np.flatnonzero(sentence_tokens(encoding))
     starts = np.full(len(inside), -1)
     for place, token in enumerate(inside):

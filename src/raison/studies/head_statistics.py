@@ -84,7 +84,7 @@ def head_statistics(
         raise InputError(
             "Heads are counted over sentences and relations: give at least one of each."
         )
-    texts = read_sentences(model, sentences)
+    texts = read_sentences_for_heads(model, sentences)
     counts = count_heads(model, texts, relations, subtypes=subtypes, specials=specials)
     if not counts.pairs.any():
         raise InputError(
@@ -138,12 +138,12 @@ def count_heads(
     return counts
 
 
-def read_sentences(model: Model, sentences: Sequence[Sentence]) -> list[ReadSentence]:
+def read_sentences_for_heads(model: Model, sentences: Sequence[Sentence]) -> list[ReadSentence]:
     """The sentences that the model can read, ready to run; one that becomes no token does not end a corpus."""
     texts: list[ReadSentence] = []
     for number, sentence in enumerate(sentences, 1):
         try:
-            texts.append(read_sentence(model, sentence))
+            texts.append(read_sentence_for_heads(model, sentence))
         except InputError:
             if number == len(sentences) and not texts:
                 raise
@@ -151,7 +151,7 @@ def read_sentences(model: Model, sentences: Sequence[Sentence]) -> list[ReadSent
     return texts
 
 
-def read_sentence(model: Model, sentence: Sentence) -> ReadSentence:
+def read_sentence_for_heads(model: Model, sentence: Sentence) -> ReadSentence:
     """The axis of a sentence, and a target that lets all of it run; which one, attention does not depend on."""
     example = Example(QUESTION, sentence.text) if model.task == "qa" else Example(sentence.text)
     (encoding,) = model.encode([example], truncate=True)

@@ -60,8 +60,8 @@ def with_written_answer(model: Model, example: Example) -> Example:
 def answer_quality(answers: Sequence[str], examples: Sequence[Example]) -> str:
     """Exact match and F1 of the answers to these questions, in per cent."""
     gold = [gold_answers(example) for example in examples]
-    exact = mean_per_cent(exact_match, answers, gold)
-    near = mean_per_cent(answer_f1, answers, gold)
+    exact = mean_answer_score_per_cent(exact_match, answers, gold)
+    near = mean_answer_score_per_cent(answer_f1, answers, gold)
     return f"Its answers to these questions: exact match {exact:.1f} %, F1 {near:.1f} %."
 
 
@@ -74,7 +74,7 @@ def gold_answers(example: Example) -> list[str]:
     return spans or [str(example.label)]
 
 
-def mean_per_cent(
+def mean_answer_score_per_cent(
     score: Callable[[str, Sequence[str]], float],
     answers: Sequence[str],
     gold: Sequence[Sequence[str]],

@@ -82,12 +82,12 @@ def answer_without_units(
         before=float(values[0]),
         after=float(values[1]),
         same=same,
-        instead="" if same else name_of_outcome(model, target, after),
+        instead="" if same else name_of_answer_instead(model, target, after),
         probable=tells_probability,
     )
 
 
-def name_of_outcome(model: Model, target: Target, ids: np.ndarray) -> str:
+def name_of_answer_instead(model: Model, target: Target, ids: np.ndarray) -> str:
     """The name of what is predicted instead, where it has one."""
     if target.kind in ("token", "text") and isinstance(model, TextGenerator):
         numbers = []
@@ -109,7 +109,7 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
     kinds, carried = carried_by_heads(model, explanation)
     total = carried.sum()
     shares = carried / total if total else carried
-    heads = HeadsOfAnswer(maps=tuple(names_of_maps(kinds)), carried=shares.tolist())
+    heads = HeadsOfAnswer(maps=tuple(names_of_head_maps(kinds)), carried=shares.tolist())
     if not model.head_statistics:
         return heads
 
@@ -119,7 +119,7 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
         return heads
     syntactic_rows = []
     for row in syntactic:
-        syntactic_rows.append(finite_or_none(row))
+        syntactic_rows.append(finite_head_values(row))
     return replace(
         heads,
         syntactic=tuple(syntactic_rows),
@@ -153,7 +153,7 @@ def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str],
     return kinds, np.array(carried)
 
 
-def finite_or_none(values: np.ndarray) -> tuple[float | None, ...]:
+def finite_head_values(values: np.ndarray) -> tuple[float | None, ...]:
     """JSON has no infinity: what was not measured is None."""
     finite = []
     for value in values.tolist():
@@ -161,7 +161,7 @@ def finite_or_none(values: np.ndarray) -> tuple[float | None, ...]:
     return tuple(finite)
 
 
-def names_of_maps(kinds: Sequence[str]) -> list[str]:
+def names_of_head_maps(kinds: Sequence[str]) -> list[str]:
     """The maps by their numbers; where there are several kinds, each kind is counted by itself."""
     if len(set(kinds)) <= 1:
         return [str(row) for row in range(len(kinds))]

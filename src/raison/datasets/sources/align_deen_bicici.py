@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.parallel import aligned_example, parse_alignment_links, zip_parallel_rows
+from raison.datasets.parallel import parallel_example, parse_alignment_links, zip_parallel_rows
 from raison.datasets.text_archives import read_archive_lines
 from raison.datasets.text_files import find_file
 
@@ -45,7 +45,7 @@ def bicici_example(row: Row[tuple[str, ...]]) -> Example:
     """The example of both sentences and their links."""
     german, english, written = row.value
     links = parse_alignment_links(written, 0)
-    return aligned_example(
+    return parallel_example(
         german.strip(),
         english.strip(),
         links,

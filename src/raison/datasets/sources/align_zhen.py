@@ -12,7 +12,7 @@ from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.character_spans import Places
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.parallel import aligned_example, parse_alignment_links, zip_parallel_rows
+from raison.datasets.parallel import parallel_example, parse_alignment_links, zip_parallel_rows
 from raison.datasets.text_files import find_file, read_lines
 
 
@@ -49,7 +49,7 @@ class AlignZhEn(Dataset):
 
         text, words = join_chinese(source.split(), spaces=self.spaces)
         links = parse_alignment_links(written, 1)
-        return aligned_example(
+        return parallel_example(
             text,
             target.strip(),
             links,

@@ -9,7 +9,7 @@ import numpy as np
 
 from raison.core.json_record import record_field
 from raison.metrics.attention import permuted_attention, uniform_attention
-from raison.studies.audit.audit_numbers import AuditRecord, measured_only
+from raison.studies.audit.audit_numbers import AuditRecord, measured_audit_numbers
 from raison.studies.audit.audited_texts import AttentiveTexts
 
 __all__ = ["ReplacedAttention", "ReplacedScores", "scores_with_replaced_attention"]
@@ -38,7 +38,7 @@ class ReplacedAttention(AuditRecord):
     def by_title(self) -> dict[str, ReplacedScores]:
         """What was measured, by what people call it."""
         named = {"uniform": self.uniform, "permuted": self.permuted}
-        return measured_only(named)
+        return measured_audit_numbers(named)
 
 
 def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> ReplacedAttention:

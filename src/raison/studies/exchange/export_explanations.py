@@ -38,7 +38,7 @@ class ExplanationExporter:
                 f"Explanations are exported to a .jsonl (ERASER) or .parquet file, not to {self.path.name!r}."
             )
         if self.path.suffix == ".parquet":
-            import_arrow()
+            import_arrow_for_export()
 
     def add(self, example: Example, explanation: Explanation) -> None:
         self.rows.append((example, explanation))
@@ -50,7 +50,7 @@ class ExplanationExporter:
             self.write_eraser()
 
     def write_parquet(self) -> None:
-        arrow, parquet = import_arrow()
+        arrow, parquet = import_arrow_for_export()
         flat_rows = []
         for example, explanation in self.rows:
             flat_rows.append(flat_row(example, explanation))
@@ -67,7 +67,7 @@ class ExplanationExporter:
             half.write_text("".join(lines) or "\n", encoding="utf-8")
 
 
-def import_arrow() -> tuple[Any, Any]:
+def import_arrow_for_export() -> tuple[Any, Any]:
     """pyarrow and pyarrow.parquet, which the extra `data` brings."""
     try:
         import pyarrow
@@ -140,7 +140,7 @@ def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject
     units_by_token = units_of_eraser_tokens(document, places, explanation.units)
     soft = []
     for units in units_by_token:
-        soft.append(largest_score(explanation.scores[units].tolist()))
+        soft.append(largest_exported_score(explanation.scores[units].tolist()))
     rationale: JsonObject = {"docid": document.name, SOFT: soft}
     if explanation.selected is not None:
         selected = []
@@ -153,6 +153,6 @@ def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject
     return rationale
 
 
-def largest_score(scores: Sequence[float]) -> float:
+def largest_exported_score(scores: Sequence[float]) -> float:
     """The score that is furthest from 0; 0 where there is none."""
     return max(scores, key=abs, default=0.0)

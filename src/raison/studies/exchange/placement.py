@@ -91,7 +91,7 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
     foreign = []
     words = 0
     for token, span in zip(explanation.tokens, spans, strict=True):
-        is_word = bool(without_tokenizer_marks(token)) and not SPECIAL.fullmatch(token)
+        is_word = bool(token_without_marks(token)) and not SPECIAL.fullmatch(token)
         if span is None and is_word:
             foreign.append(token)
         words += span is not None or is_word
@@ -126,7 +126,7 @@ def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]
     spans: list[Characters | None] = []
     cursor = 0
     for token in tokens:
-        span = find_token_in_text(without_tokenizer_marks(token), text, folded, cursor)
+        span = find_token_in_text(token_without_marks(token), text, folded, cursor)
         spans.append(span)
         if span is not None:
             cursor = span[1]
@@ -150,7 +150,7 @@ def find_token_in_text(token: str, text: str, folded: str, cursor: int) -> Chara
     return start, start + len(token)
 
 
-def without_tokenizer_marks(token: str) -> str:
+def token_without_marks(token: str) -> str:
     """A token without the marks of its tokenizer."""
     for mark in MARKS:
         token = token.removeprefix(mark).removesuffix(mark)

@@ -24,7 +24,11 @@ from raison.studies.compare_methods import Pair, Verdict, compare_pairs
 from raison.studies.prompts import answer_quality, question_prompt, with_written_answer
 from raison.studies.reproduce.experiment import ModelsNotMade, Trial, experiments
 from raison.studies.reproduce.method_runs import SeedSpread, measure_methods
-from raison.studies.reproduce.part_store import PartStore, say_nothing, weights_fingerprint
+from raison.studies.reproduce.part_store import (
+    PartStore,
+    say_nothing,
+    weights_fingerprint_for_suite,
+)
 from raison.studies.reproduce.suite import Suite, SuiteClaim, SuiteRun, suite_named
 
 __all__ = ["RunOutcome", "TextsOfRun", "choose_texts_of_run", "reproduce"]
@@ -58,7 +62,7 @@ def reproduce(
     """
     suite = suite_named(name)
     places = dict(models or {})
-    check_names_of_models(suite, places)
+    check_models_of_suite(suite, places)
     outcomes: list[RunOutcome] = []
     missing: list[ModelsNotMade] = []
     for run in suite.runs:
@@ -90,7 +94,7 @@ def reproduce(
     return suite, outcomes
 
 
-def check_names_of_models(suite: Suite, models: Mapping[str, str]) -> None:
+def check_models_of_suite(suite: Suite, models: Mapping[str, str]) -> None:
     """Refuse a model that the suite does not run."""
     known = list(dict.fromkeys(run.model for run in suite.runs))
     for name in models:
@@ -122,7 +126,7 @@ class RunJob:
             folder=None if run.folder else self.keep,
             suite=suite,
             run=run,
-            weights="" if self.keep is None else weights_fingerprint(model),
+            weights="" if self.keep is None else weights_fingerprint_for_suite(model),
             step=self.step,
         )
         if suite.experiment:
@@ -184,7 +188,7 @@ class TextsOfRun:
         if model.task == "qa" or self.examples[0].target is not None:
             answers = []
             for pair in pairs:
-                answers.append(given_answer(*pair))
+                answers.append(answer_given_in_run(*pair))
             return answer_quality(answers, self.examples)
         right = []
         for example, prediction in pairs:
@@ -192,7 +196,7 @@ class TextsOfRun:
         return f"The model is right on {np.mean(right):.1%} of these texts."
 
 
-def given_answer(example: Example, prediction: Prediction) -> str:
+def answer_given_in_run(example: Example, prediction: Prediction) -> str:
     """What a model answers: what it wrote as the target of the example, or what it predicts."""
     if example.target is None:
         return prediction.target.text

@@ -94,10 +94,10 @@ class SearchedTargets:
     def by_text(self, counts: Sequence[int]) -> list[list[TargetRationale]]:
         """The rationales of each text, where the texts have so many targets each."""
         remaining = iter(self.rationales)
-        return [take(remaining, count) for count in counts]
+        return [take_rationales(remaining, count) for count in counts]
 
 
-def take(rationales: Iterator[TargetRationale], count: int) -> list[TargetRationale]:
+def take_rationales(rationales: Iterator[TargetRationale], count: int) -> list[TargetRationale]:
     return [next(rationales) for _ in range(count)]
 
 
@@ -168,12 +168,12 @@ def rationales_of_group(
     if isinstance(search, Greedy):
         lengths = []
         for answer, each in zip(answers, targets, strict=True):
-            lengths.append(len(order_of_answer(answer)) + len(each.given))
+            lengths.append(len(order_of_rationale(answer)) + len(each.given))
         short = [index for index, length in enumerate(lengths) if length < ranked]
         short_targets = []
         for index in short:
             short_targets.append(targets[index])
-        longer = greedy_rankings(trial, short_targets, removal=removal, ranked=ranked)
+        longer = greedy_rankings_of_targets(trial, short_targets, removal=removal, ranked=ranked)
         for index, of_greedy in zip(short, longer, strict=True):
             rankings[index] = of_greedy
 
@@ -198,14 +198,14 @@ def batch_of_targets(trial: Trial, targets: Sequence[TargetInText], removal: str
     )
 
 
-def order_of_answer(answer: Answer) -> np.ndarray:
+def order_of_rationale(answer: Answer) -> np.ndarray:
     """Units in the order in which they joined."""
     if answer.order is None:
         raise ValueError("only a search gives an order")
     return answer.order
 
 
-def greedy_rankings(
+def greedy_rankings_of_targets(
     trial: Trial, targets: Sequence[TargetInText], *, removal: str | None, ranked: int
 ) -> list[np.ndarray]:
     """Units in the order in which greedy adds them, whether or not there are enough already."""
@@ -237,7 +237,7 @@ def rationale_in_positions(
     for position, unit in enumerate(unit_of_token):
         if unit >= 0:
             position_of[int(unit)] = position
-    order = [position_of[int(unit)] for unit in order_of_answer(answer)]
+    order = [position_of[int(unit)] for unit in order_of_rationale(answer)]
     if ranking is None:
         longer = order
     else:

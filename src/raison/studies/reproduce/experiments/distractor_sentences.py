@@ -1,4 +1,6 @@
-"""Experiment: two unrelated sentences translated as one; how often a rationale crosses into the other (P0, Table 3)."""
+"""Experiment: two unrelated sentences in one translation; how often a rationale crosses into the other (P0, Table
+3).
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    check_task,
-    column_field,
+    check_task_of_trial,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
@@ -44,21 +46,21 @@ __all__ = [
 class DistractorRow(ResultRow):
     """The numbers of one pair of sentences."""
 
-    mean_source: Share = column_field(
+    mean_source: Share = experiment_column(
         "source tokens of the other sentence in a rationale", higher=False, pooled=True
     )
-    mean_target: Share = column_field(
+    mean_target: Share = experiment_column(
         "target tokens of the other sentence, for targets behind the boundary",
         higher=False,
         pooled=True,
     )
-    rate_source: Share = column_field(
+    rate_source: Share = experiment_column(
         "rationales with such source tokens", higher=False, pooled=True
     )
-    rate_target: Share = column_field(
+    rate_target: Share = experiment_column(
         "rationales with such target tokens, behind the boundary", higher=False, pooled=True
     )
-    length: Share = column_field(
+    length: Share = experiment_column(
         "tokens of a rationale, the previous one counted", higher=False, pooled=True
     )
 
@@ -110,8 +112,8 @@ def distractor_sentences(trial: Trial) -> Evaluation:
     either sentence alone, put one after the other, as far as they are its first choice there too; of each pair at most
     the setting `targets` (0: all), drawn from both halves alike.
     """
-    check_task(trial, "seq2seq", "an encoder-decoder")
-    pairs = drawn_pairs(trial)
+    check_task_of_trial(trial, "seq2seq", "an encoder-decoder")
+    pairs = drawn_pairs_of_sentences(trial)
     targets: list[TargetInText] = []
     for pair in pairs:
         targets += pair.targets
@@ -146,7 +148,7 @@ def distractor_sentences(trial: Trial) -> Evaluation:
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
-def drawn_pairs(trial: Trial) -> list[JoinedSentences]:
+def drawn_pairs_of_sentences(trial: Trial) -> list[JoinedSentences]:
     """Pairs of sentences, drawn from the data set by the seed."""
     examples = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
     rng = np.random.default_rng(trial.seed)
@@ -155,7 +157,7 @@ def drawn_pairs(trial: Trial) -> list[JoinedSentences]:
         raise InputError(
             f"{trial.count} pairs need {2 * trial.count} sentences, and {trial.run.data} has {len(examples)}."
         )
-    most = run_setting(trial, "targets", 6)
+    most = setting_of_trial(trial, "targets", 6)
     pairs = []
     for number in range(trial.count):
         trial.step(f"{trial.run.name}: pair {number} of {trial.count}")
@@ -186,7 +188,7 @@ def join_sentences(
     )
     drawn: list[int] = []
     for half in halves:
-        drawn += sample_in_order(half, most // 2 if most else len(half), rng)
+        drawn += sample_sentences_in_order(half, most // 2 if most else len(half), rng)
 
     tokens = token_targets(target, longer)
     behind_first = (encoding.segment == 0) & (encoding.end > len(texts[0]))
@@ -210,7 +212,9 @@ def ids_of_written_translation(model: Model, example: Example) -> list[int]:
     return list(target.ids)
 
 
-def sample_in_order(items: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
+def sample_sentences_in_order(
+    items: Sequence[int], most: int, rng: np.random.Generator
+) -> list[int]:
     """At most so many of them, in order."""
     if len(items) <= most:
         return list(items)

@@ -1,4 +1,4 @@
-"""Experiment: rationales of translated words beside gold alignments (P0, Table 4)."""
+"""Experiment: rationales of the words of a translated sentence, beside gold alignments (P0, Table 4)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    check_task,
-    column_field,
+    check_task_of_trial,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
@@ -58,25 +58,25 @@ Span = tuple[int, int]  # of characters
 class AlignmentRow(ResultRow):
     """The numbers of one sentence."""
 
-    length: Share = column_field(
+    length: Share = experiment_column(
         "tokens of a rationale, the previous one counted", higher=False, pooled=True
     )
-    aer: Share = column_field(
+    aer: Share = experiment_column(
         "alignment error rate of the corpus (Och & Ney 2000)", higher=False, pooled=True
     )
-    aer_paper: Share = column_field(
+    aer_paper: Share = experiment_column(
         "P0's error rate of a word, without sure links among the possible; the mean",
         higher=False,
         pooled=True,
     )
-    iou: Share = column_field(
+    iou: Share = experiment_column(
         "of found and gold source words, the mean over target words", higher=True, pooled=True
     )
-    f1: Share = column_field("of found and gold links, pooled", higher=True, pooled=True)
-    top_1: Share = column_field(
+    f1: Share = experiment_column("of found and gold links, pooled", higher=True, pooled=True)
+    top_1: Share = experiment_column(
         "the first source word is linked to the target word", higher=True, pooled=True
     )
-    top_1_paper: Share = column_field(
+    top_1_paper: Share = experiment_column(
         "likewise, an entry for each subword, which stays hit (P0)", higher=True, pooled=True
     )
 
@@ -136,7 +136,7 @@ class AlignedSentence:
         tokens = sum(len(rationale.order) for rationale in rationales)
         first_sources = {}
         for word, sources in firsts.items():
-            first_sources[word] = first_met(sources)
+            first_sources[word] = first_source_word_met(sources)
         return AlignmentRow(
             length=Share(tokens, len(rationales)),
             aer=aer(links, sure, possible),
@@ -148,7 +148,7 @@ class AlignedSentence:
         )
 
 
-def first_met(sources: Sequence[int]) -> int:
+def first_source_word_met(sources: Sequence[int]) -> int:
     """The source word that the first of a word's tokens meets, of those that meet one."""
     return next((source for source in sources if source != NONE), NONE)
 
@@ -202,7 +202,7 @@ def gold_alignments(trial: Trial) -> Evaluation:
     choice; of each sentence at most the setting `words` (0: all), drawn by the seed. Links are the union over the
     tokens of a target word; source tokens belong to the words that they touch, and the source's end to none.
     """
-    check_task(trial, "seq2seq", "an encoder-decoder")
+    check_task_of_trial(trial, "seq2seq", "an encoder-decoder")
     counts = align_sentences(trial)
     sentences = counts.sentences
     targets = counts.targets
@@ -229,7 +229,7 @@ def gold_alignments(trial: Trial) -> Evaluation:
 def align_sentences(trial: Trial) -> SentenceCounts:
     """The first sentences of which something is explained."""
     examples = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
-    most = run_setting(trial, "words", 4)
+    most = setting_of_trial(trial, "words", 4)
     counts = SentenceCounts()
     for number, example in enumerate(examples):
         if len(counts.sentences) == trial.count:
@@ -315,20 +315,23 @@ def word_of_each_token(
     space belongs to the word behind it.
     """
     written = encoding.texts[int(encoding.segment[positions[0]])]
-    letters = without_spaces(written)
-    spellings = (without_spaces(text), without_spaces(unicodedata.normalize("NFKC", text)))
+    letters = words_without_spaces(written)
+    spellings = (
+        words_without_spaces(text),
+        words_without_spaces(unicodedata.normalize("NFKC", text)),
+    )
     if letters not in spellings or len(letters) != len(spellings[0]):
         return None
 
     word_of_letter: list[int] = []
     for number, (start, end) in enumerate(words):
-        word_of_letter += [number] * len(without_spaces(text[start:end]))
+        word_of_letter += [number] * len(words_without_spaces(text[start:end]))
     words_of_tokens = []
     for position in positions:
-        before = len(without_spaces(written[: encoding.start[position]]))
+        before = len(words_without_spaces(written[: encoding.start[position]]))
         words_of_tokens.append(word_of_letter[min(before, len(word_of_letter) - 1)])
     return words_of_tokens
 
 
-def without_spaces(text: str) -> str:
+def words_without_spaces(text: str) -> str:
     return "".join(text.split())

@@ -23,9 +23,9 @@ from raison.models.protocol import Question
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
+    experiment_column,
 )
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
     "MajoritySentence",
     "majority_belief",
     "majority_sentences",
-    "token_losses",
-    "true_probability",
+    "token_losses_in_majority_language",
+    "true_probability_of_majority",
 ]
 
 LANGUAGE = "majority-class language"
@@ -47,8 +47,8 @@ BINS = 11
 class MajorityRow(ResultRow):
     """The numbers of one sentence."""
 
-    error: float = column_field("|P(1) − truth|", higher=False)
-    loss: float = column_field("mean −log f of the twenty predictions", higher=False)
+    error: float = experiment_column("|P(1) − truth|", higher=False)
+    loss: float = experiment_column("mean −log f of the twenty predictions", higher=False)
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class MajoritySentence:
         bits = np.array(self.text.split()[:BITS], dtype=int)
         kept_count = int(self.kept.sum())
         kept_ones = int(bits[self.kept].sum())
-        return true_probability(kept_count, kept_ones)
+        return true_probability_of_majority(kept_count, kept_ones)
 
 
-def true_probability(kept: int, ones: int) -> float:
+def true_probability_of_majority(kept: int, ones: int) -> float:
     """That most of all bits are 1, of which `kept` are known and `ones` of these are 1."""
     unknown = BITS - kept
     needed = max(0, BITS // 2 + 1 - ones)
@@ -94,7 +94,7 @@ def majority_belief(trial: Trial) -> Evaluation:
         belief = believed_probability(trial, sentence)
         truths.append(sentence.truth)
         beliefs.append(belief)
-        loss = float(np.mean(token_losses(trial, sentence.text)))
+        loss = float(np.mean(token_losses_in_majority_language(trial, sentence.text)))
         rows.append(MajorityRow(error=abs(belief - sentence.truth), loss=loss))
         texts.append(EvaluatedText(str(number), sentence.prompt, label=sentence.majority))
 
@@ -108,7 +108,7 @@ def majority_belief(trial: Trial) -> Evaluation:
     evaluation = evaluation_of_rows(
         trial, MajorityRow.columns(), {title: rows}, data=LANGUAGE, notes=[note]
     )
-    curves = {"calibration_curve": {title: calibration_curve(truths, beliefs)}}
+    curves = {"calibration_curve": {title: calibration_curve_of_majority_belief(truths, beliefs)}}
     return replace(evaluation, texts=tuple(texts), curves=curves)
 
 
@@ -142,7 +142,7 @@ def believed_probability(trial: Trial, sentence: MajoritySentence) -> float:
     return float(answer.value[0, 0])
 
 
-def token_losses(trial: Trial, text: str) -> list[float]:
+def token_losses_in_majority_language(trial: Trial, text: str) -> list[float]:
     """−log f of each token after <s>, and of the end."""
     model: Any = trial.model
     (encoding,) = model.encode([Example(text)])
@@ -157,7 +157,9 @@ def token_losses(trial: Trial, text: str) -> list[float]:
     return [-float(answer.value[0, 0]) for answer in answers]
 
 
-def calibration_curve(truths: Sequence[float], beliefs: Sequence[float]) -> list[float]:
+def calibration_curve_of_majority_belief(
+    truths: Sequence[float], beliefs: Sequence[float]
+) -> list[float]:
     """Mean belief by the true probability, in bins around 0, 0.1 … 1; where a bin is empty, its neighbours' middle."""
     scaled = np.array(truths) * (BINS - 1)
     bins = np.rint(scaled).astype(int)

@@ -22,9 +22,9 @@ from raison.rationalizers.stored_config import MODEL_TYPE
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
+    experiment_column,
 )
 
 __all__ = [
@@ -42,16 +42,16 @@ LONGEST = 256  # tokens of a text
 class HomogeneityRow(ResultRow):
     """The numbers of one text."""
 
-    spread_first: float = column_field(
+    spread_first: float = experiment_column(
         "trace of the covariance of token states behind the first block", higher=None
     )
-    spread_middle: float = column_field("behind two thirds of the blocks", higher=None)
-    spread_last: float = column_field("behind the last block", higher=None)
-    cosine_first: float = column_field(
+    spread_middle: float = experiment_column("behind two thirds of the blocks", higher=None)
+    spread_last: float = experiment_column("behind the last block", higher=None)
+    cosine_first: float = experiment_column(
         "mean cosine of two tokens' states behind the first block", higher=None
     )
-    cosine_middle: float = column_field("behind two thirds of the blocks", higher=None)
-    cosine_last: float = column_field("behind the last block", higher=None)
+    cosine_middle: float = experiment_column("behind two thirds of the blocks", higher=None)
+    cosine_last: float = experiment_column("behind the last block", higher=None)
 
 
 @dataclass(frozen=True)
