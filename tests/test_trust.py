@@ -64,7 +64,7 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
     rng = np.random.default_rng(0)
     made = [rng.normal(size=len(WORDS)) for _ in range(study.SEEDS)]
     monkeypatch.setattr(
-        study, "scores_again", lambda model, method, explanation, seed=0: made[seed]
+        study, "method_scores_again", lambda model, method, explanation, seed=0: made[seed]
     )
     found = study.stability_over_seeds(model, None, explained(model, WEIGHTS))
     each = [spearmanr(a, b).statistic for i, a in enumerate(made) for b in made[:i]]
@@ -95,7 +95,9 @@ def test_an_order_that_other_seeds_change_is_never_supported(model, monkeypatch)
     result = trust(model, found)
     assert result.numbers["order"]["chance"] < BEATS_CHANCE
     assert result.verdict == "unsteady" and result.stability < 0.9
-    monkeypatch.setattr(study, "scores_again", lambda model, method, explanation, seed=0: WEIGHTS)
+    monkeypatch.setattr(
+        study, "method_scores_again", lambda model, method, explanation, seed=0: WEIGHTS
+    )
     assert trust(model, found).verdict == "supported"
 
 

@@ -1,4 +1,6 @@
-"""The verbs: load, explain, rationalize, ground, ls. They turn what a user passes into records and call the engine."""
+"""The verbs load, explain, rationalize, ground and ls: they turn what a user passes into examples, a method or
+search, and a request. They turn what a user passes into records and call the engine.
+"""
 
 from __future__ import annotations
 
@@ -293,7 +295,7 @@ def explanations_of(
     check_needs(method, model)
     examples = examples_of(text)
     explanations = explain_until_interrupted(model, examples, method, request)
-    if len(explanations) == 1 and asks_for_one(model, text, examples, request):
+    if len(explanations) == 1 and user_asks_for_one(model, text, examples, request):
         return explanations[0]
     return explanations
 
@@ -306,7 +308,9 @@ def one_explanation(
     return explanation
 
 
-def asks_for_one(model: Model, text: Texts, examples: Sequence[Example], request: Request) -> bool:
+def user_asks_for_one(
+    model: Model, text: Texts, examples: Sequence[Example], request: Request
+) -> bool:
     """Whether a caller expects one explanation: one text that was passed by itself, with one target."""
     if not isinstance(text, (str, tuple, Mapping, Example)):
         return False

@@ -21,7 +21,7 @@ from raison.models.families.big_bird import sparse_from
 from raison.models.protocol import Question, TargetSpec
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.tiny import encoder_decoder_keywords, tokenizer_of_family
+from raison.testing.tiny import encoder_decoder_config_keywords, tokenizer_of_family
 
 WRITER = {
     "hidden_size": 32,
@@ -179,7 +179,9 @@ def test_a_short_text_does_not_change_what_bigbird_says_of_a_long_one():
 def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one():
     words = tokenizer_of_family("bart")
     settings = {"block_size": 4, "num_random_blocks": 2, "attention_type": "block_sparse"}
-    config = transformers.BigBirdPegasusConfig(**(encoder_decoder_keywords(len(words)) | settings))
+    config = transformers.BigBirdPegasusConfig(
+        **(encoder_decoder_config_keywords(len(words)) | settings)
+    )
     config.max_position_embeddings = 128
     torch.manual_seed(0)
     hf = transformers.BigBirdPegasusForConditionalGeneration(config).eval()

@@ -8,7 +8,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.models.load import load
 from raison.testing import tiny_hf
-from raison.training.language_model_rows import join_materials, text_blocks
+from raison.training.language_model_rows import join_language_materials, text_blocks
 
 
 def test_blocks_hold_the_text_once_and_hold_some_of_it_out(prose):
@@ -46,7 +46,7 @@ def test_several_texts_give_as_many_tokens_each_and_hold_out_their_own_share(pro
     assert [i for row in rows for i in row.target] == model.codec(text, special=False).ids[
         :480
     ].tolist()
-    both = join_materials(parts)
+    both = join_language_materials(parts)
     assert both.train == parts[0].train + parts[1].train and len(both.held) == 4
     assert both.held[::2] == parts[0].held and both.held[1::2] == parts[1].held
-    assert both.counts["tokens left over"] == 10 and join_materials(parts[:1]) is parts[0]
+    assert both.counts["tokens left over"] == 10 and join_language_materials(parts[:1]) is parts[0]

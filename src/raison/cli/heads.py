@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.results import check_figure_ending, print_json, print_written
+from raison.cli.results import check_figure_ending, print_json, print_written_result_files
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -158,8 +158,8 @@ def heads_command(
     )
     if json:
         print_json(artifact.to_json() + "\n")
-    draw_selection(selection, on_screen=not json, figure=figure, positions=positions)
-    print_written([out, figure, positions])
+    draw_selection_of_heads(selection, on_screen=not json, figure=figure, positions=positions)
+    print_written_result_files([out, figure, positions])
 
 
 def open_heads(path: Path) -> Artifact:
@@ -182,7 +182,7 @@ def read_sentences_of_heads_command(
     return parse_file_with_spacy(data, limit, parser=parser)
 
 
-def draw_selection(
+def draw_selection_of_heads(
     selection: HeadSelection, *, on_screen: bool, figure: Path | None, positions: Path | None
 ) -> None:
     """Print tables, and draw the pictures that were asked for."""

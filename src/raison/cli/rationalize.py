@@ -13,7 +13,7 @@ import typer
 from raison.cli import options
 from raison.cli.inputs import files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of_options, read_text_file, target_of_option
+from raison.cli.texts import example_of_text_options, read_text_file, target_of_option
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -75,10 +75,12 @@ def rationalize_command(
     asked, example = None, None
     if question is not None and passages:
         asked = AskedQuestion(question, passages, answer)
-        check_grounding(text, has_text_options=bool(target or contrast or pair or truncate))
+        check_options_of_grounding(
+            text, has_text_options=bool(target or contrast or pair or truncate)
+        )
     else:
-        example = example_of_options(text, pair, question, None)
-        check_text_options(passages, answer)
+        example = example_of_text_options(text, pair, question, None)
+        check_options_of_rationalized_text(passages, answer)
     check_figure_ending(figure)
     from raison.cli.progress import waiting
 
@@ -108,7 +110,9 @@ def rationalize_command(
         if asked is not None:
             explanations, interrupted = ground_answer(loaded, asked, chosen, request)
         elif example is not None:
-            explanations, interrupted = search_example(loaded, example, chosen, request)
+            explanations, interrupted = search_rationales_of_example(
+                loaded, example, chosen, request
+            )
     if explanations:
         publish_explanations(explanations, json=json, html=html, out=out, figure=figure)
     if interrupted:
@@ -116,7 +120,7 @@ def rationalize_command(
         raise typer.Exit(130)
 
 
-def check_grounding(text: str | None, *, has_text_options: bool) -> None:
+def check_options_of_grounding(text: str | None, *, has_text_options: bool) -> None:
     """Refuse options of a text where a question is answered from passages."""
     if text is not None:
         raise InputError("Give the context once: as TEXT or with --context.")
@@ -126,7 +130,7 @@ def check_grounding(text: str | None, *, has_text_options: bool) -> None:
         )
 
 
-def check_text_options(passages: Mapping[str, str], answer: str | None) -> None:
+def check_options_of_rationalized_text(passages: Mapping[str, str], answer: str | None) -> None:
     """Refuse options of a question that is answered from passages where there is a text."""
     if passages:
         raise InputError("--context needs a --question.")
@@ -155,11 +159,11 @@ def ground_answer(
             removal=request.removal,
         )
     except Interrupted as stop:
-        return results_before_interruption(stop), True
+        return rationales_before_interruption(stop), True
     return [grounding], False
 
 
-def search_example(
+def search_rationales_of_example(
     model: Model, example: Example, search: Search, request: Request
 ) -> tuple[list[Explanation], bool]:
     """Rationales of a text, and whether the search was interrupted."""
@@ -169,10 +173,10 @@ def search_example(
     try:
         return explain_until_interrupted(model, [example], search, request), False
     except Interrupted as stop:
-        return results_before_interruption(stop), True
+        return rationales_before_interruption(stop), True
 
 
-def results_before_interruption(stop: Interrupted) -> list[Explanation]:
+def rationales_before_interruption(stop: Interrupted) -> list[Explanation]:
     """What was found before an interruption; nothing is no result."""
     if not stop.partial:
         raise stop

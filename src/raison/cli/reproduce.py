@@ -71,7 +71,7 @@ def reproduce_command(
             return
         models = {key: place for key, _, place in pairs}
         inputs: list[str | Path | None] = [*models.values(), data_dir]
-        check_places(name, page=page, keep=keep, force=force, inputs=inputs)
+        check_places_of_reproduction(name, page=page, keep=keep, force=force, inputs=inputs)
         suite, outcomes = study.reproduce(
             name, models=models, limit=limit, data_dir=data_dir, seed=seed, keep=keep, step=wait
         )
@@ -89,7 +89,7 @@ def reproduce_command(
             half.write_text(text, encoding="utf-8")
 
 
-def check_places(
+def check_places_of_reproduction(
     name: str,
     *,
     page: Path | None,
@@ -128,7 +128,7 @@ def draw_page_figures(page: Path, suite: Suite, outcomes: Sequence[RunOutcome]) 
     pictures = []
     if suite.together:
         first, last_run = next(iter(evaluations.values())), list(evaluations)[-1]
-        together = replace(first, curves=curves_of_outcomes(outcomes))
+        together = replace(first, curves=curves_of_suite_outcomes(outcomes))
         pictures.append((suite.name, last_run, together))
     else:
         for run, evaluation in evaluations.items():
@@ -143,7 +143,7 @@ def draw_page_figures(page: Path, suite: Suite, outcomes: Sequence[RunOutcome]) 
     return places
 
 
-def curves_of_outcomes(outcomes: Sequence[RunOutcome]) -> dict[str, dict[str, list[float]]]:
+def curves_of_suite_outcomes(outcomes: Sequence[RunOutcome]) -> dict[str, dict[str, list[float]]]:
     """The curves of several runs together, each named by its run."""
     together: dict[str, dict[str, list[float]]] = {}
     for outcome in outcomes:

@@ -13,7 +13,12 @@ from raison.core.outputs import replacing
 if TYPE_CHECKING:
     from raison.core.records import Explanation
 
-__all__ = ["check_figure_ending", "print_json", "print_written", "publish_explanations"]
+__all__ = [
+    "check_figure_ending",
+    "print_json",
+    "print_written_result_files",
+    "publish_explanations",
+]
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -31,7 +36,7 @@ def print_json(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def print_written(paths: Iterable[Path | None]) -> None:
+def print_written_result_files(paths: Iterable[Path | None]) -> None:
     """Say on stderr which files were written."""
     for path in paths:
         if path is not None:
@@ -61,7 +66,7 @@ def publish_explanations(
     if html is not None:
         with replacing(html) as half:
             half.write_text(to_html(explanations), encoding="utf-8")
-        print_written([html])
+        print_written_result_files([html])
     if figure is not None:
         to_figure(explanations, figure, difference=difference)
-        print_written([figure])
+        print_written_result_files([figure])

@@ -13,10 +13,10 @@ from raison.core.errors import InputError
 if TYPE_CHECKING:
     from raison.core.records import Example
 
-__all__ = ["example_of_options", "read_text_file", "target_of_option"]
+__all__ = ["example_of_text_options", "read_text_file", "target_of_option"]
 
 
-def example_of_options(
+def example_of_text_options(
     text: str | None, pair: str | None, question: str | None, context: Path | None
 ) -> Example:
     """The example of the given options; the text itself may come from standard input."""

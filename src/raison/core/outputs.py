@@ -1,4 +1,5 @@
-"""Checks of files and folders that a command writes, before its work begins; at the end they are put in place whole.
+"""Checks of the paths that a command writes, before its work begins: each is writable and replaces no run or
+foreign file; at the end they are put in place whole.
 
 A result goes to a regular file. It never takes the place of something that the command reads or that belongs to a run,
 and of another file only where that was asked for (`--force`).

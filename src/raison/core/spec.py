@@ -1,4 +1,5 @@
-"""Spec, the one notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
+"""Spec, the one notation for everything that has a name and parameters, parsed and formatted:
+`integrated_gradients(steps=64)`.
 
 The same string is typed on the command line, stored in every result and used in run files. It is read
 by a grammar, never evaluated.

@@ -1,4 +1,4 @@
-"""Transformer attribution: gradient ⊙ relevance of attention weights, rolled out."""
+"""Transformer attribution: gradient ⊙ relevance of attention weights, rolled out through all heads or some."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ __all__ = [
     "Crossover",
     "aer",
     "aer_per_word",
-    "crossover",
-    "crossover_rates",
+    "count_crossovers_of_target",
+    "crossover_rates_of_rationales",
     "link_scores",
     "mean_link_iou",
-    "top_1_of_subwords",
+    "top_1_of_target_subwords",
     "top_1_of_words",
 ]
 
@@ -123,7 +123,7 @@ def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
     return Share(hits, len(words))
 
 
-def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
+def top_1_of_target_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
     """P0's top-1: one entry for each subword of a target word, which hits if any subword up to it did.
 
     `first` gives for each target word the best source word of each of its subwords, in order. A target word of several
@@ -154,7 +154,7 @@ class Crossover:
     )  # None: not defined for a target before the boundary, which can't see what comes later
 
 
-def crossover(
+def count_crossovers_of_target(
     source: Collection[int],
     target: Collection[int],
     *,
@@ -187,7 +187,7 @@ def crossover(
     return Crossover(len(sources_in_first), len(targets_in_first))
 
 
-def crossover_rates(crossovers: Collection[Crossover]) -> dict[str, Share]:
+def crossover_rates_of_rationales(crossovers: Collection[Crossover]) -> dict[str, Share]:
     """Mean number of crossovers, and the share of rationales with at least one, per side (P0, Table 3).
 
     The source side is averaged over all target tokens, the target side over those behind the boundary.

@@ -1,4 +1,5 @@
-"""The codec: text to tokens with their spans of characters, and back, without ever calling the user's tokenizer.
+"""The codec: text to tokens with their places in it, as spans of characters, and back, without ever calling the
+user's tokenizer.
 
 A fast tokenizer keeps padding and truncation as state and changes it when called; two threads that call it
 get in each other's way. So the codec owns a copy whose state is set once, and only reads from it.

@@ -1,4 +1,6 @@
-"""Opening the files of a plain transformers model: of the catalog, a folder, the hub, an adapter, or GGUF."""
+"""Opening the files of a plain transformers model and its tokenizer: of the catalog, a folder, the hub, an adapter,
+or GGUF.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Search, the base class of searches, and the one loop that asks the model about all texts and targets together.
+"""Search, the base class of searches, and the one loop that solves problems side by side: it asks the model about
+the sets of all together.
 
 Every policy says which sets it wants to know about, and the model answers all of them in one call per step. Finished
 searches drop out, and one memory serves them all, so a prefix that two searches need is computed once.

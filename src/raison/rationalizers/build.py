@@ -1,4 +1,6 @@
-"""Builds a new rationalizer around an encoder: its config (where it is split), heads and stored config."""
+"""Builds a new rationalizer around an encoder: its settings (sparsity, the split by homogeneity), word embeddings,
+heads and stored config.
+"""
 
 from __future__ import annotations
 

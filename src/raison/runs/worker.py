@@ -18,7 +18,7 @@ from raison.core import progress
 from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
-from raison.engine import Request, run_methods, scores_again
+from raison.engine import Request, method_scores_again, run_methods
 from raison.methods.base import Method, check_needs
 from raison.methods.failures import forget_failures
 from raison.metrics.base import Metric, Subject
@@ -260,7 +260,7 @@ class Worker:
             removal=self.spec.removal,
             seed=self.spec.seed,
             gold_share=self.gold_share,
-            again=lambda other: scores_again(other, method, explanation, self.spec.seed),
+            again=lambda other: method_scores_again(other, method, explanation, self.spec.seed),
             cache=cache,
         )
 

@@ -1,4 +1,5 @@
-"""How far two methods agree about the same units, in numbers: correlations, ranks and shared strongest units.
+"""How far two methods agree about scores of the same units: correlations (Pearson, Spearman, Kendall's tau-b),
+shared strongest units.
 
 Kendall's tau-b, Spearman's rho and Pearson's r are correlations of the signs of all differences, of the ranks, and of
 the scores themselves. A vector that is constant has no order: then there is no number, and None is returned.

@@ -19,7 +19,7 @@ from raison.core.json_record import JsonObject
 from raison.core.records import Example, Explanation
 from raison.core.spec import Spec
 from raison.core.units import group_tokens
-from raison.engine import Request, run_methods, scores_again
+from raison.engine import Request, method_scores_again, run_methods
 from raison.methods.base import Method, check_needs
 from raison.metrics.base import Metric, Numbers, Subject, gold_share
 from raison.metrics.metric_runner import measure_explanations
@@ -319,7 +319,7 @@ def scorer_of_method(
         return None
 
     def scores_by(model: Model) -> np.ndarray:
-        return scores_again(model, method, explanation, seed)
+        return method_scores_again(model, method, explanation, seed)
 
     return scores_by
 

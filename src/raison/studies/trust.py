@@ -17,7 +17,7 @@ from raison.core.json_record import Record
 from raison.core.records import Explanation
 from raison.core.registry import methods, metrics
 from raison.core.spec import Spec
-from raison.engine import scores_again
+from raison.engine import method_scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Metric, Numbers, Subject
 from raison.metrics.metric_runner import measure_explanations
@@ -172,7 +172,7 @@ def trust_curves_with_band(lines: np.ndarray) -> dict[str, list[float]]:
 
 def explained_by_other_method(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
-    scores = scores_again(model, methods.build(name), explanation)
+    scores = method_scores_again(model, methods.build(name), explanation)
     return replace(
         explanation, scores=scores, method=name, selected=None, order=None, diagnostics={}, parts={}
     )
@@ -218,7 +218,7 @@ def stability_over_seeds(model: Model, method: Method, explanation: Explanation)
     for seed in range(SEEDS):
         progress.report(seed, SEEDS, "seeds")
         with progress.silence():
-            scores.append(scores_again(model, method, explanation, seed=seed))
+            scores.append(method_scores_again(model, method, explanation, seed=seed))
         if seed == 1 and np.array_equal(scores[0], scores[1]):
             return None
     return min(spearman(a, b) for i, a in enumerate(scores) for b in scores[:i])

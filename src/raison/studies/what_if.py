@@ -12,7 +12,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.core.json_record import Record
 from raison.core.records import Explanation, Target
-from raison.engine import scores_again
+from raison.engine import method_scores_again
 from raison.methods.base import Method
 from raison.methods.head_masks import head_strengths
 from raison.models.attention.without_heads import Muted
@@ -188,7 +188,7 @@ def explain_without_heads(
         "value_before": answer_without_units(model, explanation, []).before,
         "value_without_heads": answer_without_units(quiet, explanation, []).before,
     }
-    scores = scores_again(quiet, method, explanation)
+    scores = method_scores_again(quiet, method, explanation)
     return replace(
         explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **changed}
     )

@@ -24,10 +24,10 @@ from raison.testing.precision import Float64
 __all__ = [
     "TEXTS",
     "check_model",
-    "example_texts",
+    "example_texts_of_contract",
     "float64_for_exact_models",
     "model_state_hash",
-    "with_padding",
+    "model_with_padding",
 ]
 
 TEXTS = [
@@ -44,14 +44,14 @@ QUESTIONS = [
 Text = str | tuple[str, str]  # a text, or a question and its context
 
 
-def example_texts(model: Model) -> list[Text]:
+def example_texts_of_contract(model: Model) -> list[Text]:
     """Three texts of different length that the model's task accepts."""
     if model.task == "qa":
         return list(QUESTIONS)
     return list(TEXTS)
 
 
-def examples_of_texts(texts: list[Text]) -> list[Example]:
+def examples_of_contract_texts(texts: list[Text]) -> list[Example]:
     """The texts as a model reads them."""
     return examples_of(texts)
 
@@ -102,7 +102,7 @@ def float64_for_exact_models(model: Model) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def with_padding(model: InspectableModel, side: str) -> InspectableModel:
+def model_with_padding(model: InspectableModel, side: str) -> InspectableModel:
     """The same adapter with padded batches; the view and the user's model are shared."""
     return model.with_budget(replace(model.runner.budget, padding=side))
 
@@ -129,7 +129,7 @@ def check_model(model: InspectableModel, *, tolerance: float = 1e-9) -> None:
 
 def check_removals(model: Model, encoding: Encoding, target: Target, tolerance: float) -> None:
     """Scores of kept sets: alike alone and in a batch, finite, and the same by `delete` as by `mask`."""
-    keep = random_kept_sets(encoding, target)
+    keep = random_kept_sets_of_contract(encoding, target)
     for removal in model.removals:
         (batched,) = model.score([Question(encoding, target, keep)], removal=removal)
         singles = []
@@ -147,7 +147,7 @@ def check_removals(model: Model, encoding: Encoding, target: Target, tolerance: 
         assert gap <= tolerance, f"{model.name}: delete differs from mask by {gap:.1e}"
 
 
-def random_kept_sets(encoding: Encoding, target: Target) -> np.ndarray:
+def random_kept_sets_of_contract(encoding: Encoding, target: Target) -> np.ndarray:
     """[6 t] random sets of the tokens that may be removed, with all others."""
     keep = np.random.default_rng(0).random((6, len(encoding))) < 0.6
     may_go = target.free(encoding)
@@ -157,7 +157,7 @@ def random_kept_sets(encoding: Encoding, target: Target) -> np.ndarray:
 
 def check_predictions(model: InspectableModel, tolerance: float) -> None:
     """What the model says of a text, and the targets that follow, whatever stands beside it in a batch."""
-    encodings = model.encode(examples_of_texts(example_texts(model)))
+    encodings = model.encode(examples_of_contract_texts(example_texts_of_contract(model)))
     alone = []
     targets_alone = []
     for encoding in encodings:
@@ -165,7 +165,7 @@ def check_predictions(model: InspectableModel, tolerance: float) -> None:
         targets_alone.append(model.resolve_targets(encoding))
 
     for side in model.runner.task.paddings:
-        padded = with_padding(model, side)
+        padded = model_with_padding(model, side)
         for one, other in zip(alone, padded.predict(encodings), strict=True):
             where = f"{model.name}: a prediction depends on the batch ({side} padding)"
             assert one.target == other.target and one.outcomes == other.outcomes, where

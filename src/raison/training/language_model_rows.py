@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "TrainingMaterial",
     "TrainingRow",
-    "check_vocabulary",
-    "join_materials",
+    "check_vocabulary_of_language_model",
+    "join_language_materials",
     "split_held_out",
     "text_blocks",
     "training_examples",
@@ -111,7 +111,7 @@ def training_examples(
         prose
         and is_file
         and "level" not in params
-        and is_plain_text(Path(name), params.get("format", ""))
+        and is_plain_training_text(Path(name), params.get("format", ""))
     ):
         return open_dataset(str(data), split, limit, data_dir, level="file").examples
     return open_dataset(str(data), split, limit, data_dir).examples
@@ -128,7 +128,7 @@ def training_split(name: str) -> str:
     )
 
 
-def is_plain_text(path: Path, named_format: object) -> bool:
+def is_plain_training_text(path: Path, named_format: object) -> bool:
     """Whether a file is plain text by its ending, and nobody says that it is something else."""
     if named_format not in ("", "txt"):
         return False
@@ -175,7 +175,7 @@ def text_blocks(
     pieces = model.codec("text")
     lead = [int(i) for i in pieces.ids[: int(np.argmin(pieces.special))]]
     stream = tokens_of_texts(model, examples, most)
-    check_vocabulary(model, stream)
+    check_vocabulary_of_language_model(model, stream)
 
     room = length - len(lead)
     count = len(stream) // room
@@ -218,7 +218,7 @@ def tokens_of_texts(
     return np.concatenate(pieces)[:most]
 
 
-def join_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
+def join_language_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
     """Blocks of several texts as one material; each has held out its own share, and they take turns there."""
     first = parts[0]
     if len(parts) == 1:
@@ -239,7 +239,7 @@ def join_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
 # -- checks ---------------------------------------------------------------------------------------------------
 
 
-def check_vocabulary(model: InspectableModel, ids: np.ndarray) -> None:
+def check_vocabulary_of_language_model(model: InspectableModel, ids: np.ndarray) -> None:
     """Refuse tokens that the model does not have, or a text that the tokenizer can't spell."""
     if not len(ids):
         raise InputError("The tokenizer makes no tokens of this text: give some words.")

@@ -17,7 +17,7 @@ from raison.training.language_model_rows import TrainingRow
 from raison.training.padding import pad_rows
 from raison.training.seeds import seeded_generator
 from raison.training.word_dropout import DropoutSide, KeepRule, Keeps, draw_keeps
-from raison.training.word_dropout_attention import keeping_only
+from raison.training.word_dropout_attention import attention_keeping_only
 
 __all__ = ["PartialContextLoss", "TokenSubsets", "draw_token_subsets", "subset_perplexities"]
 
@@ -87,7 +87,7 @@ class PartialContextLoss:
 
     def surprise(self, inputs: Inputs, labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
         """[b s] − log p of each label; 0 where there is none."""
-        with keeping_only(keeps):
+        with attention_keeping_only(keeps):
             logits = self.learner(**inputs, use_cache=False).logits
         if logits.dtype != torch.float64:
             logits = logits.float()
@@ -196,14 +196,14 @@ def draw_token_subsets(
     chosen = (rank < size) & free
     of_target, of_source = chosen[:, :width], chosen[:, width:]
     last = torch.where(of_target, place, -1).amax(1, keepdim=True)
-    keeps = Keeps(target=keep_for_all_heads(of_target | (fixed & real), target))
+    keeps = Keeps(target=dropout_keep_for_all_heads(of_target | (fixed & real), target))
     if len(sides) > 1:
-        keeps = replace(keeps, source=keep_for_all_heads(of_source, sides[1]))
+        keeps = replace(keeps, source=dropout_keep_for_all_heads(of_source, sides[1]))
     rows_behind = (place > last) & real & ~fixed
     return TokenSubsets(keeps, rows_behind)
 
 
-def keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
+def dropout_keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
     expanded = keep[:, None].expand(-1, side.heads, -1)
     return expanded.to(side.real.device)

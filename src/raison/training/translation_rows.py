@@ -17,7 +17,7 @@ from raison.models.runner.generate import LONGEST
 from raison.training.language_model_rows import (
     TrainingMaterial,
     TrainingRow,
-    check_vocabulary,
+    check_vocabulary_of_language_model,
     split_held_out,
 )
 from raison.training.training_folder import OWN, write_training_file
@@ -85,7 +85,7 @@ def source_encoding(model: TransformersWriter, example: Example, length: int) ->
     return encoding
 
 
-def end_token(model: TransformersWriter) -> int:
+def end_token_of_translation(model: TransformersWriter) -> int:
     """The token that ends what the model writes."""
     for config in (model.hf.generation_config, model.hf.config):
         token = getattr(config, "eos_token_id", None)
@@ -105,12 +105,12 @@ def given_targets(
     check_target_side(model)
     if not sources:
         return []
-    end = end_token(model)
+    end = end_token_of_translation(model)
     targets = []
     for encoding, example in zip(sources, examples, strict=True):
         pieces = model.pieces_of(encoding, 0, translation_of(example))
         targets.append([*pieces, end])
-    check_vocabulary(model, np.concatenate(targets))
+    check_vocabulary_of_language_model(model, np.concatenate(targets))
     return targets
 
 
@@ -148,7 +148,7 @@ def own_targets(
     kept = stored_own_targets(path, model.name, fingerprint)
     if kept is not None:
         return kept
-    end = end_token(model)
+    end = end_token_of_translation(model)
     longest = model.hf.generation_config.max_new_tokens or LONGEST
     targets = []
     for number, source in enumerate(sources, 1):

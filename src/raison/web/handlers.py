@@ -87,7 +87,7 @@ class Handlers:
             keywords["seed"] = body.seed or None
             code = []
             for spec in specs:
-                positional = (text_or_pair(body), spec)
+                positional = (text_or_pair_of_request(body), spec)
                 code.append(python_snippet("explain", body.model, positional, keywords))
             return ExplanationAnswer(explanations=tuple(explanations), python=tuple(code))
 
@@ -110,7 +110,9 @@ class Handlers:
                 **keywords_of_request(body, explanations, units=None),
                 "generate": body.generate or None,
             }
-            code = python_snippet("rationalize", body.model, (text_or_pair(body), spec), keywords)
+            code = python_snippet(
+                "rationalize", body.model, (text_or_pair_of_request(body), spec), keywords
+            )
             return ExplanationAnswer(explanations=tuple(explanations), python=(code,))
 
         return work
@@ -143,7 +145,9 @@ class Handlers:
         def work() -> TrustAnswer:
             # as in the library, where rationalize takes no seed
             seed = 0 if isinstance(method, Search) else body.seed
-            explanation = one_explanation(model, body, method, engine_request(body, seed=seed))
+            explanation = explanation_for_request(
+                model, body, method, engine_request(body, seed=seed)
+            )
             return TrustAnswer(
                 trust=trust(model, explanation, body.seed, body.removal), method=explanation.method
             )
@@ -156,7 +160,7 @@ class Handlers:
         method = methods.build("uniform")  # any will do: only its units and target count
 
         def work() -> RemovalAnswer:
-            explanation = one_explanation(model, body, method, engine_request(body))
+            explanation = explanation_for_request(model, body, method, engine_request(body))
             answer = answer_without_units(model, explanation, body.removed, body.removal)
             return RemovalAnswer(answer)
 
@@ -168,7 +172,7 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> HeadsAnswer:
-            explanation = one_explanation(model, body, method, engine_request(body))
+            explanation = explanation_for_request(model, body, method, engine_request(body))
             heads = heads_of_answer(model, explanation)
             if not body.off:
                 return HeadsAnswer(heads=heads, explanation=explanation)
@@ -216,7 +220,7 @@ def explanations_of_request(
     return explanations
 
 
-def one_explanation(
+def explanation_for_request(
     model: Model, body: schemas.Asked, method: Method, request: Request
 ) -> Explanation:
     """The explanation of a text with one target."""
@@ -226,7 +230,7 @@ def one_explanation(
     return explanations[0]
 
 
-def text_or_pair(body: schemas.Asked) -> str | tuple[str, str]:
+def text_or_pair_of_request(body: schemas.Asked) -> str | tuple[str, str]:
     """The text or the pair, as the library takes it."""
     return body.text if body.pair is None else (body.text, body.pair)
 

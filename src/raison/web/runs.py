@@ -157,13 +157,13 @@ def sorted_rows(rows: list[RunRow], table: RunTable, request: PageRequest) -> li
     """The rows by a column; what is not known comes last."""
     value_of: Callable[[RunRow], Any] = attrgetter(request.sort)
     if request.sort in table.numbers:
-        value_of = number_named(request.sort)
+        value_of = number_in_run_row(request.sort)
     known = [row for row in rows if value_of(row) is not None]
     known.sort(key=lambda row: (value_of(row), row.index), reverse=request.down)
     return known + [row for row in rows if value_of(row) is None]
 
 
-def number_named(key: str) -> Callable[[RunRow], float | None]:
+def number_in_run_row(key: str) -> Callable[[RunRow], float | None]:
     """What reads one number of a row."""
 
     def number_of(row: RunRow) -> float | None:

@@ -59,16 +59,16 @@ def application(models: Mapping[str, Model], settings: ServerSettings, runs: Run
         openapi_url="/api/openapi.json", responses=FAILURES,
     )  # fmt: skip
     app.state.workers = workers
-    add_error_handlers(app)
+    add_error_handlers_to_server(app)
     add_page(app)
-    add_about(app, models, settings, runs)
+    add_route_about_server(app, models, settings, runs)
     routes = Routes(workers, Handlers(models, settings), runs)
     routes.add_questions(app)
     routes.add_runs(app)
     return Guard(app, settings)
 
 
-def add_error_handlers(app: FastAPI) -> None:
+def add_error_handlers_to_server(app: FastAPI) -> None:
     """Every error is one sentence with a status."""
 
     @app.exception_handler(RaisonError)
@@ -116,7 +116,7 @@ def add_page(app: FastAPI) -> None:
         )
 
 
-def add_about(
+def add_route_about_server(
     app: FastAPI, models: Mapping[str, Model], settings: ServerSettings, runs: RunFolders
 ) -> None:
     """What can be asked for; read once, when the server starts."""

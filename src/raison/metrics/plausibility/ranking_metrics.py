@@ -13,7 +13,7 @@ from raison.metrics.plausibility.gold_ranking import (
     area_under_precision_recall,
     mass_on_gold,
 )
-from raison.metrics.plausibility.rationale_units import check_length, most_important_units
+from raison.metrics.plausibility.rationale_units import check_rationale_length, most_important_units
 from raison.metrics.plausibility.unit_sets import overlap, pooled_recall, precision
 
 __all__ = ["Auprc", "GoldMass", "MicroRecallAtK", "PrecisionAtK", "Top1"]
@@ -54,7 +54,7 @@ class PrecisionAtK(Plausibility):
     keys = (agreement_key("precision_at_k"),)
 
     def __post_init__(self) -> None:
-        check_length(self.k)
+        check_rationale_length(self.k)
 
     def numbers(self, subject: Subject) -> Numbers:
         chosen = most_important_units(subject, self.k)

@@ -63,11 +63,11 @@ def resampled_sums(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
 
 def percentile(resampled: np.ndarray, level: float) -> tuple[float, float]:
     """The quantiles (1 ∓ level) / 2 of the resampled estimates."""
-    low, high = np.quantile(resampled, tails(level))
+    low, high = np.quantile(resampled, interval_tails(level))
     return float(low), float(high)
 
 
-def tails(level: float) -> tuple[float, float]:
+def interval_tails(level: float) -> tuple[float, float]:
     """The shares below the lower and below the upper bound: (1 ∓ level) / 2."""
     below_low = (1 - level) / 2
     below_high = (1 + level) / 2
@@ -86,10 +86,10 @@ def bca(
     over the estimates without example i; the bounds are the quantiles Φ(z₀ + (z₀ + z) / (1 − a (z₀ + z))) of the
     resampled estimates, z = Φ⁻¹((1 ∓ level) / 2).
     """
-    bias = bias_correction(resampled, estimate)
-    acceleration = acceleration_of(without)
+    bias = bca_bias_correction(resampled, estimate)
+    acceleration = bca_acceleration(without)
     places = []
-    for side in tails(level):
+    for side in interval_tails(level):
         z = bias + NORMAL.inv_cdf(side)
         stretch = 1 - acceleration * z
         place = NORMAL.cdf(bias + z / stretch)
@@ -98,7 +98,7 @@ def bca(
     return float(low), float(high)
 
 
-def bias_correction(resampled: np.ndarray, estimate: float) -> float:
+def bca_bias_correction(resampled: np.ndarray, estimate: float) -> float:
     """z₀: the normal quantile of the share of resamples below the estimate, ties by half."""
     largest = np.abs(resampled).max()
     tolerance = ROUNDING * max(largest, abs(estimate))
@@ -114,7 +114,7 @@ def bias_correction(resampled: np.ndarray, estimate: float) -> float:
     return NORMAL.inv_cdf(share)
 
 
-def acceleration_of(without: np.ndarray) -> float:
+def bca_acceleration(without: np.ndarray) -> float:
     """a: the skewness of the estimates without each example; 0 where they are all equal."""
     distance = without.mean() - without
     squares = (distance**2).sum()

@@ -1,4 +1,4 @@
-"""What each attention writes into the residual stream, token by token.
+"""What each attention writes into the residual stream, token by token, followed through scaling and layer norms.
 
 Behind the product of weights and values an attention output runs through a linear projection, perhaps a norm, and is
 added to the residual stream, which may be normed in turn. All of that is linear once the deviations of the norms are

@@ -1,4 +1,5 @@
-"""What a view does in a pass besides the model's own work: its attention, its masks, and its hooks on other modules.
+"""What a view does in a pass besides the model's own work: its attention and masks, and hooks on blocks, embeddings
+and the LM head.
 
 **Attention.** It is the family's own, watched. The weights are never computed again here: soft caps, sinks and biases
 are the family's business. Where something is to change (a head switched off, a row that may see nothing), the weights

@@ -1,4 +1,5 @@
-"""What there is to a model besides its numbers: whether a view still has it all, and how each pass gives it back.
+"""What there is to a model besides its numbers (configs, hooks, tables): whether a view still has it all, and how
+each pass gives it back.
 
 A view is made anew when the user's model has other tensors or settings (`view_fingerprint`). And some families change
 themselves while they run: BigBird replaces its attention modules once a text is short, dynamic rotary embeddings keep

@@ -1,4 +1,5 @@
-"""Answers to questions through a trie: a prefix that several sets have in common is computed once.
+"""Answers to questions through a trie: prefixes that several kept sets have in common are nodes, each computed
+once, as encoder sources are.
 
 Candidates, steps, targets and texts of a search share their prefixes, so it pays one token for most candidates. What a
 model computes at a node: encoder states of its source, then keys, values and hidden states.

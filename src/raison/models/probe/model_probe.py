@@ -1,4 +1,6 @@
-"""`probe_model`: everything that is tried on a model before it is believed, its weights and its answers."""
+"""`probe_model`: everything that is tried on a model before it is believed: its weights, and the answers of the
+plain and the viewed model.
+"""
 
 from __future__ import annotations
 

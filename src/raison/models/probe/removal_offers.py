@@ -1,4 +1,6 @@
-"""The removals that a model offers: which really hide; whether prefixes of kept tokens may be shared."""
+"""The removals that a model offers: which really hide, where `delete` holds beyond and across spans; whether
+prefixes may be shared.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tables of relevance rules, and the function mode under which a view's backward pass carries relevance.
+"""Tables of relevance rules for functions of one signal or two, and the mode under which a view's backward pass
+carries relevance.
 
 A `Rules` is an ordered table of (which functions, which rule). The mode below looks each function of the forward pass
 up in it and runs the rule of the first entry that fits; functions that only move numbers keep their own backward step,

@@ -1,4 +1,5 @@
-"""One forward pass under rules, and the relevance that its backward passes bring.
+"""One forward pass under rules, and the relevance that its backward passes bring: of each row the trace, attention
+maps and totals.
 
 Relevance rules are not linear (additions are rescaled), so each token of a target starts a pass of its own, with
 relevance 1 at its logit, and the mean of the passes is told; a contrast is the difference of two passes. Gradient

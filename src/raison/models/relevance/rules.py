@@ -1,4 +1,5 @@
-"""Rules of relevance: what each function of a forward pass does with the relevance that reaches its output.
+"""Rules of relevance: what each function of a forward pass does with the relevance of its output, which it hands
+back to its signals.
 
 A rule replaces the backward step of one function: given relevance (or a modified gradient) of the result, it says what
 each argument gets. Rules belong to functions, not to modules, so residual additions, gated products and tanh heads are

@@ -1,4 +1,5 @@
-"""One forward pass of several texts, recorded: the gradients that go back through it, and the trace of each row.
+"""One recorded forward pass of several texts: its embeddings and states, the gradients that go back through it, the
+trace of each row.
 
 Texts of equal length run together; targets that share a text share its forward pass. A trace is about one example and
 one target, on the axis of its encoding, so what a pass recorded is cut apart again.

@@ -1,4 +1,6 @@
-"""What a task is: its texts as tokens on one axis, its targets, and the outcomes that a model gives whole texts."""
+"""What a task is: its texts as tokens on one axis, its targets, and the columns of outcomes that a model gives
+whole texts.
+"""
 
 from __future__ import annotations
 

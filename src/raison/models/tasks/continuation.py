@@ -1,4 +1,6 @@
-"""Texts with more words behind them: what a model has written, or could write."""
+"""Encodings that are extended by tokens behind the text, which a model has written or could write, and shortened
+where they get too long.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Any Python function from texts to scores, explained by asking it again and again."""
+"""Any Python function from texts to scores as a task: the words of a text, its outputs as targets, and the kept
+text that it is asked about.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,11 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
-from raison.metrics.alignment import Crossover, crossover, crossover_rates
+from raison.metrics.alignment import (
+    Crossover,
+    count_crossovers_of_target,
+    crossover_rates_of_rationales,
+)
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
@@ -88,7 +92,7 @@ class JoinedSentences:
         for token in rationale.kept:
             if token >= sources:
                 written.add(token - sources)
-        return crossover(
+        return count_crossovers_of_target(
             source_words,
             written,
             index=target.target.positions[0] - sources - 1,
@@ -101,7 +105,9 @@ class JoinedSentences:
         for pair in zip(self.targets, rationales, strict=True):
             crossovers.append(self.crossover(*pair))
         tokens = sum(len(rationale.order) for rationale in rationales)
-        return DistractorRow(**crossover_rates(crossovers), length=Share(tokens, len(rationales)))
+        return DistractorRow(
+            **crossover_rates_of_rationales(crossovers), length=Share(tokens, len(rationales))
+        )
 
 
 @experiment("distractors")

@@ -17,7 +17,7 @@ from raison.metrics.alignment import (
     aer_per_word,
     link_scores,
     mean_link_iou,
-    top_1_of_subwords,
+    top_1_of_target_subwords,
     top_1_of_words,
 )
 from raison.metrics.base import Share
@@ -144,7 +144,7 @@ class AlignedSentence:
             iou=mean_link_iou(links, gold),
             f1=link_scores(links, sure, possible)["f1"],
             top_1=top_1_of_words(first_sources, gold),
-            top_1_paper=top_1_of_subwords(firsts, gold),
+            top_1_paper=top_1_of_target_subwords(firsts, gold),
         )
 
 
