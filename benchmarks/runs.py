@@ -211,7 +211,7 @@ def store(data: Path, limit: int) -> list[str]:
 def large(place: Path, count: int) -> list[str]:
     """Verify and ask a store of many explanations: shards of a small run, copied under other texts and keys."""
     from raison.runs.identity import key_of_work, method_identity
-    from raison.runs.plan import HEADER, header_bytes, header_of, plan_file
+    from raison.runs.plan import HEADER, plan_file, plan_header_bytes, plan_header_of
     from raison.runs.store import spec_of_run
 
     small = place / "small"
@@ -254,7 +254,7 @@ def large(place: Path, count: int) -> list[str]:
             checked_lines.pack_lines([{"chunks": [list(range(len(made)))]}, *texts], [number]),
         )
         counts.append(len(made))
-    header = header_of(place_of(small))
+    header = plan_header_of(place_of(small))
     assert header is not None
     sizes = tuple(10 * each for each in counts)
     many = {
@@ -264,7 +264,7 @@ def large(place: Path, count: int) -> list[str]:
         "sizes": sizes,
         "counts": tuple(counts),
     }
-    where.put(HEADER, header_bytes(asdict(replace(header, **many))))
+    where.put(HEADER, plan_header_bytes(asdict(replace(header, **many))))
     clock = time.perf_counter()
     found = verify_run(where)
     looked = time.perf_counter() - clock

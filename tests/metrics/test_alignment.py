@@ -14,8 +14,8 @@ from raison.metrics.alignment import (
     crossover_rates_of_rationales,
     link_scores,
     mean_link_iou,
+    top_1_of_aligned_words,
     top_1_of_target_subwords,
-    top_1_of_words,
 )
 from raison.metrics.base import Share
 
@@ -120,16 +120,16 @@ def test_iou_of_words():
 
 def test_top_1():
     gold = SURE | POSSIBLE
-    assert top_1_of_words({0: 0, 1: 0, 3: 3}, gold) == Share(
+    assert top_1_of_aligned_words({0: 0, 1: 0, 3: 3}, gold) == Share(
         2, 4
     )  # word 1 is wrong, word 2 has none
-    assert top_1_of_words({0: 0, 9: 9}, {(0, 0)}) == Share(1, 1)  # word 9 has no gold
+    assert top_1_of_aligned_words({0: 0, 9: 9}, {(0, 0)}) == Share(1, 1)  # word 9 has no gold
 
 
 def test_top_1_of_subwords_grows():
     """Word 3 has three subwords: miss, hit, miss; P0 counts 0, 1, 1. Word 0 has one: hit."""
     assert top_1_of_target_subwords({0: [0], 3: [0, 2, 0]}, SURE) == Share(3, 4)
-    assert top_1_of_target_subwords({0: [0], 1: [1], 3: [2]}, SURE) == top_1_of_words(
+    assert top_1_of_target_subwords({0: [0], 1: [1], 3: [2]}, SURE) == top_1_of_aligned_words(
         {0: 0, 1: 1, 3: 2}, SURE
     )
 

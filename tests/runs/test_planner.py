@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.runs.driver import run
-from raison.runs.plan import PlannedText, header_of, shard_of
+from raison.runs.plan import PlannedText, plan_header_of, shard_of
 from raison.runs.planner import ShardDealer, chunks_of_corpus
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
@@ -37,7 +37,7 @@ def test_any_shape_is_dealt_into_chunks_that_fit(sizes, most):
 
 def test_plans_are_dealt_by_tokens(folder, done):
     place = place_of(done)
-    header = header_of(place)
+    header = plan_header_of(place)
     seen: list[int] = []
     for number in range(header.shards):
         shard = shard_of(place, number)

@@ -180,7 +180,7 @@ def train_one_classifier(
     model = new_classifier(config, tokenizer, labels, vectors.vectors, seed)
     model_on_device(model, experiment.device)
     model.words.requires_grad_(not training.freezes_embeddings)
-    fitted = fit_classifier(model, lines, config, training, folder, seed)
+    fitted = fit_attention_classifier(model, lines, config, training, folder, seed)
 
     test = None
     if "test" in lines.parts:
@@ -205,7 +205,7 @@ def train_one_classifier(
         cpu_minutes=round(fitted.seconds / 60, 2),
         command=experiment.command,
     )
-    write_classifier(folder, model, tokenizer, report)
+    write_attention_classifier(folder, model, tokenizer, report)
     return report
 
 
@@ -235,7 +235,7 @@ def training_texts_with_pairs(examples: Sequence[Example]) -> list[str]:
     return texts
 
 
-def write_classifier(
+def write_attention_classifier(
     folder: Path,
     model: AttentionClassifier,
     tokenizer: PreTrainedTokenizerBase,
@@ -252,7 +252,7 @@ def write_classifier(
         (folder / name).unlink(missing_ok=True)
 
 
-def fit_classifier(
+def fit_attention_classifier(
     model: AttentionClassifier,
     lines: LabelledLines,
     config: ClassifierConfig,
@@ -269,7 +269,7 @@ def fit_classifier(
         return evaluate_classifier(model, lines.parts["dev"]).to_dict()
 
     def loss(_: torch.nn.Module, batch: Sequence[LabelledLine], part: int) -> torch.Tensor:
-        return classifier_loss(
+        return attention_classifier_loss(
             model, batch, training, seeded_generator(seed, part, CORRUPTED_WORDS)
         )
 
@@ -301,7 +301,7 @@ def fit_classifier(
     return fitted
 
 
-def classifier_loss(
+def attention_classifier_loss(
     model: AttentionClassifier,
     lines: Sequence[LabelledLine],
     training: ClassifierTraining,

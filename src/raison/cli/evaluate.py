@@ -10,7 +10,7 @@ import typer
 
 from raison.cli import options
 from raison.cli.explain import DEFAULT_MODEL
-from raison.cli.inputs import files_of_data, files_of_methods
+from raison.cli.inputs import input_files_of_data, input_files_of_methods
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs, replacing
 
@@ -112,8 +112,8 @@ def evaluate_command(
     inputs: list[str | Path | None] = [
         model,
         explanations,
-        *files_of_data(data, data_dir),
-        *files_of_methods(method or []),
+        *input_files_of_data(data, data_dir),
+        *input_files_of_methods(method or []),
     ]
     check_outputs([*(out or []), export], force=force, inputs=inputs)
     from raison.cli.progress import waiting

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.inputs import files_of_methods
+from raison.cli.inputs import input_files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of_text_options, target_of_option
+from raison.cli.texts import example_of_text_options, target_of_text_option
 from raison.core.errors import InputError, MethodFailed
 from raison.core.outputs import check_outputs
 
@@ -56,7 +56,7 @@ def explain_command(
     """
     example = example_of_text_options(text, pair, question, context)
     names = method or []
-    inputs: list[str | Path | None] = [model, context, *files_of_methods(names)]
+    inputs: list[str | Path | None] = [model, context, *input_files_of_methods(names)]
     check_outputs((html, out, figure), force=force, inputs=inputs)
     check_figure_ending(figure)
     if difference:
@@ -78,7 +78,7 @@ def explain_command(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
         request = Request(
-            target=target_of_option(target),
+            target=target_of_text_option(target),
             contrast=contrast,
             output=output,
             units=units,

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.results import check_figure_ending, print_json, print_written_result_files
+from raison.cli.results import (
+    check_figure_ending,
+    print_results_as_json,
+    print_written_result_files,
+)
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -157,7 +161,7 @@ def heads_command(
         statistics, *masks, syntactic_margin=syntactic, positional_share=positional, top=top
     )
     if json:
-        print_json(artifact.to_json() + "\n")
+        print_results_as_json(artifact.to_json() + "\n")
     draw_selection_of_heads(selection, on_screen=not json, figure=figure, positions=positions)
     print_written_result_files([out, figure, positions])
 

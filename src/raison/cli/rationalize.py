@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.inputs import files_of_methods
+from raison.cli.inputs import input_files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of_text_options, read_text_file, target_of_option
+from raison.cli.texts import example_of_text_options, read_text_file, target_of_text_option
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -69,7 +69,7 @@ def rationalize_command(
     files = context or []
     inputs: list[str | Path | None] = [model, *files]
     if search:
-        inputs += files_of_methods([search])
+        inputs += input_files_of_methods([search])
     check_outputs((html, out, figure), force=force, inputs=inputs)
     passages = {passage_name(path, files): read_text_file(path) for path in files}
     asked, example = None, None
@@ -94,7 +94,7 @@ def rationalize_command(
         usual = DEFAULT_SEARCH if asked is None else "hierarchical"
         chosen = build_search(search or usual, sufficient)
         request = Request(
-            target=target_of_option(target),
+            target=target_of_text_option(target),
             contrast=contrast,
             units=units,
             removal=removal,

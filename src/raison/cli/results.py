@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_figure_ending",
-    "print_json",
+    "print_results_as_json",
     "print_written_result_files",
     "publish_explanations",
 ]
@@ -29,7 +29,7 @@ def check_figure_ending(path: Path | None) -> None:
         raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")
 
 
-def print_json(text: str) -> None:
+def print_results_as_json(text: str) -> None:
     """JSON on stdout in UTF-8, whatever the terminal is."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8"))
@@ -57,7 +57,7 @@ def publish_explanations(
 
     lines = "".join(explanation.to_json() + "\n" for explanation in explanations)
     if json:
-        print_json(lines)
+        print_results_as_json(lines)
     else:
         render_many(explanations, difference=difference)
     if out is not None:

@@ -261,14 +261,14 @@ def export_command(
 ) -> None:
     """Write all explanations of a run as one table."""
     from raison.core.outputs import check_outputs
-    from raison.runs.export_run import check_dataset
+    from raison.runs.export_run import check_dataset_to_export
     from raison.runs.export_run import export_run as written
     from raison.runs.storage import place_of
 
     if form == "parquet":
         check_outputs([out], force=force, inputs=run_files(where), folders=True)
     elif form == "datasets":
-        check_dataset(out, force=force)
+        check_dataset_to_export(out, force=force)
     print(f"{written(place_of(where), out, form)} rows: {out}", file=sys.stderr)
 
 

@@ -62,11 +62,13 @@ def print_training_scores(report: Mapping[str, Any]) -> None:
     for part in ("dev", "test"):
         scores = report.get(part)
         if scores:
-            cells = [f"{name.replace('_', ' ')} {format_score(scores[name])}" for name in scores]
+            cells = [
+                f"{name.replace('_', ' ')} {format_training_score(scores[name])}" for name in scores
+            ]
             print(f"{part}: {', '.join(cells)}")
 
 
-def format_score(score: float | Mapping[str, float]) -> str:
+def format_training_score(score: float | Mapping[str, float]) -> str:
     """A number, or mean and deviation over runs."""
     if isinstance(score, Mapping):
         return f"{score['mean']:.4f} ± {score['deviation']:.4f}"

@@ -144,10 +144,10 @@ def is_annotation_pair(value: object) -> bool:
     start, end, *names = value
     if names and not isinstance(names[0], str):
         return False
-    return is_number(start) and is_number(end)
+    return is_annotation_number(start) and is_annotation_number(end)
 
 
-def is_number(value: object) -> bool:
+def is_annotation_number(value: object) -> bool:
     """Whether a value is a number; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -164,7 +164,7 @@ def parse_annotation(items: object) -> Annotation:
     if not isinstance(items, (list, tuple)):
         raise not_a_span(quote_short(str(items)))
 
-    numbers = whole_numbers(items)
+    numbers = whole_annotation_numbers(items)
     if numbers is not None:
         return Annotation(numbers=numbers)
 
@@ -174,7 +174,7 @@ def parse_annotation(items: object) -> Annotation:
         if isinstance(item, str):
             words.append(item)
         elif isinstance(item, Mapping) and keys_of_annotation_ends(item) is not None:
-            spans.append(span_of_object(item))
+            spans.append(annotation_span_of_object(item))
         elif is_annotation_pair(item):
             start, end, *_ = item
             spans.append(WrittenSpan(start, end))
@@ -188,18 +188,18 @@ def not_a_span(shown: str) -> InputError:
     return InputError(f"{shown} is no span: write [start, end].")
 
 
-def whole_numbers(items: Sequence[object]) -> tuple[int, ...] | None:
+def whole_annotation_numbers(items: Sequence[object]) -> tuple[int, ...] | None:
     """The numbers of a list of nothing but whole numbers, else None."""
     numbers = []
     for item in items:
-        number = number_from_notation(item)
+        number = annotation_number_from_notation(item)
         if number is None:
             return None
         numbers.append(number)
     return tuple(numbers)
 
 
-def number_from_notation(value: object) -> int | None:
+def annotation_number_from_notation(value: object) -> int | None:
     """A number, also as 1.0 or "1"."""
     if isinstance(value, (bool, int)):
         return int(value)
@@ -219,7 +219,7 @@ def keys_of_annotation_ends(item: RawSpan) -> tuple[str, str, str] | None:
     return None
 
 
-def span_of_object(item: RawSpan) -> WrittenSpan:
+def annotation_span_of_object(item: RawSpan) -> WrittenSpan:
     """The span of an object that names its ends."""
     start, end, unit = keys_of_annotation_ends(item) or END_NAMES[0]
     segment = item.get("segment") or ""

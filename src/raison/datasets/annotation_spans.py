@@ -9,7 +9,7 @@ from raison.core.records import Span
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText
 from raison.datasets.character_spans import runs_of_true_marks, spans_of_marks
 from raison.datasets.mark_placement import (
-    fitting_span,
+    fitting_mark_span,
     spans_of_numbers,
     spans_of_runs,
     spans_of_words,
@@ -137,7 +137,7 @@ def spans_of_annotation(
         segment = written.segment or usual
         unit = written.unit or meaning.spans
         text = text_of_annotation_segment(texts, segment)
-        spans.append(fitting_span(text, written, unit=unit, segment=segment))
+        spans.append(fitting_mark_span(text, written, unit=unit, segment=segment))
 
     text = text_of_annotation_segment(texts, usual)
     spans += spans_of_words(text.text, annotation.words, usual)

@@ -82,19 +82,19 @@ def first_sign_in_file(path: Path) -> str:
 
 def has_eraser_format(folder: Path) -> bool:
     """Whether a folder holds documents as ERASER has them."""
-    return any(has_file(folder, name) for name in DOCUMENTS)
+    return any(has_file_of_format(folder, name) for name in DOCUMENTS)
 
 
 def default_split_of_eraser_format(folder: Path) -> str:
     """The split of an ERASER folder that is read by default."""
     for split in ("test", "val", "dev", "train"):
-        if has_file(folder, f"{split}.jsonl"):
+        if has_file_of_format(folder, f"{split}.jsonl"):
             return split
     raise InputError(
         f"There is no file 'test.jsonl' in {str(folder)!r}: an ERASER folder has one for each split."
     )
 
 
-def has_file(folder: Path, name: str) -> bool:
+def has_file_of_format(folder: Path, name: str) -> bool:
     """Whether a file is there, plain or packed."""
     return any((folder / f"{name}{packed}").exists() for packed in PACKED)

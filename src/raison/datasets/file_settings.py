@@ -13,7 +13,7 @@ from raison.datasets.column_mapping import FIELDS, ColumnMapping
 from raison.datasets.file_formats import TABLES
 from raison.datasets.json_files import Json
 
-__all__ = ["MAPPED", "SETTINGS", "FileSettings", "check_settings", "parse_settings"]
+__all__ = ["MAPPED", "SETTINGS", "FileSettings", "check_settings", "parse_file_settings"]
 
 # settings of the column mapping; for numbers and annotators see annotations.py, for marked see inline_marks.py
 MAPPED = ("task", "labels", "segment", "numbers", "annotators", "marked", "base")
@@ -57,7 +57,7 @@ class FileSettings:
         return ColumnMapping(self.columns, filled=filled, **settings)
 
 
-def parse_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
+def parse_file_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
     """The settings and columns of a spec; bare words are text."""
     columns: dict[str, object] = {}
     settings: Json = {}
@@ -117,7 +117,7 @@ def check_settings(form: str, settings: FileSettings) -> None:
         if name != "format" and form not in USED_BY.get(name, TABLES):
             raise InputError(f"{name} means nothing for {form}: leave it away.")
     if "encoding" in settings.given:
-        check_encoding(settings.encoding)
+        check_encoding_setting(settings.encoding)
 
     useless = list(settings.columns)
     if form in TABLES:
@@ -128,7 +128,7 @@ def check_settings(form: str, settings: FileSettings) -> None:
         raise InputError(f"{form} has no columns to map: leave {', '.join(useless)} away.")
 
 
-def check_encoding(encoding: str) -> None:
+def check_encoding_setting(encoding: str) -> None:
     """Refuse what is no name of an encoding."""
     if encoding == "replace":
         return

@@ -11,7 +11,7 @@ from raison.core.records import Example
 from raison.core.spec import Spec, SpecValue
 from raison.datasets.dataset_rows import Row, Rows
 from raison.datasets.faults import gold_fault
-from raison.datasets.file_settings import MAPPED, FileSettings, parse_settings
+from raison.datasets.file_settings import MAPPED, FileSettings, parse_file_settings
 from raison.datasets.json_files import Json
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.user_files import finish_account_of_user_file, task_of_user_examples
@@ -34,7 +34,7 @@ def open_hub_dataset(
     others = dict(params)
     inside = hub_setting_as_text(others.pop("split", None))
     config = hub_setting_as_text(others.pop("config", None))
-    settings = parse_settings(where, others)
+    settings = parse_file_settings(where, others)
     check_hub_settings(settings)
 
     wanted = split or inside

@@ -18,11 +18,11 @@ from raison.datasets.character_spans import (
 )
 
 __all__ = [
-    "fitting_span",
-    "has_repeated_numbers",
-    "numbers_fit",
+    "fitting_mark_span",
+    "has_repeated_mark_numbers",
+    "mark_numbers_fit",
     "place_span",
-    "runs_of_numbers",
+    "runs_of_mark_numbers",
     "spans_of_numbers",
     "spans_of_runs",
     "spans_of_words",
@@ -39,21 +39,21 @@ def spans_of_numbers(
     """Spans of a list of numbers: 0 and 1 for each token, or the numbers of what is marked, counted from 0."""
     if unit == "flags":
         return spans_of_marks(text.tokens, numbers, segment)
-    if has_repeated_numbers(numbers):
+    if has_repeated_mark_numbers(numbers):
         raise InputError(f"the numbers of {unit} name one twice.")
 
     if unit == "tokens":
-        check_numbers(numbers, len(text.tokens), thing="token")
+        check_mark_numbers(numbers, len(text.tokens), thing="token")
         inside = set(numbers)
         marks = [index in inside for index in range(len(text.tokens))]
         return spans_of_marks(text.tokens, marks, segment)
 
-    check_numbers(numbers, len(text.text), thing="character")
-    runs = runs_of_numbers(numbers)
+    check_mark_numbers(numbers, len(text.text), thing="character")
+    runs = runs_of_mark_numbers(numbers)
     return tuple(spans_of_runs(text.text, runs, segment))
 
 
-def check_numbers(numbers: Sequence[int], size: int, *, thing: str) -> None:
+def check_mark_numbers(numbers: Sequence[int], size: int, *, thing: str) -> None:
     """Refuse numbers of things of which there are only `size`."""
     least = min(numbers)
     most = max(numbers)
@@ -67,17 +67,17 @@ def spans_of_runs(text: str, runs: Places, segment: str) -> list[Span]:
     return [Span(start, end, segment) for start, end in runs if text[start:end].strip()]
 
 
-def has_repeated_numbers(numbers: Sequence[int]) -> bool:
+def has_repeated_mark_numbers(numbers: Sequence[int]) -> bool:
     """Whether a number stands there twice."""
     return len(set(numbers)) < len(numbers)
 
 
-def numbers_fit(numbers: Sequence[int], size: int) -> bool:
+def mark_numbers_fit(numbers: Sequence[int], size: int) -> bool:
     """Whether numbers can count things of which there are `size`."""
-    return not has_repeated_numbers(numbers) and min(numbers) >= 0 and max(numbers) < size
+    return not has_repeated_mark_numbers(numbers) and min(numbers) >= 0 and max(numbers) < size
 
 
-def runs_of_numbers(numbers: Sequence[int]) -> Places:
+def runs_of_mark_numbers(numbers: Sequence[int]) -> Places:
     """The runs of neighbours: first number and one past the last."""
     inside = set(numbers)
     return runs_of_true_marks(number in inside for number in range(max(numbers) + 1))
@@ -152,7 +152,7 @@ def is_whole_number(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def fitting_span(
+def fitting_mark_span(
     text: TokenizedText,
     written: WrittenSpan,
     *,

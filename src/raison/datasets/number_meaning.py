@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText, WrittenSpan
 from raison.datasets.mark_placement import (
-    has_repeated_numbers,
-    numbers_fit,
+    has_repeated_mark_numbers,
+    mark_numbers_fit,
     place_span,
-    runs_of_numbers,
+    runs_of_mark_numbers,
     spans_of_numbers,
 )
 
-__all__ = ["decide_meaning"]
+__all__ = ["decide_meaning_of_numbers"]
 
 NumberList = tuple[
     TokenizedText, tuple[int, ...]
@@ -31,7 +31,7 @@ class Decision(NamedTuple):
     doubtful: bool = False
 
 
-def decide_meaning(
+def decide_meaning_of_numbers(
     samples: Sequence[tuple[TokenizedText, Annotation]], declared: str = ""
 ) -> NumberMeaning:
     """What the numbers of a column count, from some of its records; `declared` is what the user says."""
@@ -55,22 +55,22 @@ def decide_numbers_in_lists(lists: Sequence[NumberList]) -> Decision:
     if not lists or numbers_are_flags(lists):
         return Decision("flags")
 
-    fitting = [each for each in lists if fits_characters(each)]
-    if not all(map(fits_tokens, fitting)):
+    fitting = [each for each in lists if numbers_fit_characters(each)]
+    if not all(map(numbers_fit_tokens, fitting)):
         return Decision("characters", doubtful=numbers_cut_words(fitting))
-    return Decision("tokens", doubtful=any(map(differs_as_tokens, fitting)))
+    return Decision("tokens", doubtful=any(map(numbers_differ_as_tokens, fitting)))
 
 
-def fits_characters(written: NumberList) -> bool:
+def numbers_fit_characters(written: NumberList) -> bool:
     """Whether numbers can be those of characters."""
     text, numbers = written
-    return numbers_fit(numbers, len(text.text))
+    return mark_numbers_fit(numbers, len(text.text))
 
 
-def fits_tokens(written: NumberList) -> bool:
+def numbers_fit_tokens(written: NumberList) -> bool:
     """Whether numbers can be those of tokens."""
     text, numbers = written
-    return numbers_fit(numbers, len(text.tokens))
+    return mark_numbers_fit(numbers, len(text.tokens))
 
 
 def numbers_are_flags(lists: Sequence[NumberList]) -> bool:
@@ -79,7 +79,7 @@ def numbers_are_flags(lists: Sequence[NumberList]) -> bool:
     for text, numbers in lists:
         if not {0, 1}.issuperset(numbers):
             return False
-        found |= len(numbers) == len(text.tokens) or has_repeated_numbers(numbers)
+        found |= len(numbers) == len(text.tokens) or has_repeated_mark_numbers(numbers)
     return found
 
 
@@ -87,7 +87,7 @@ def numbers_cut_words(lists: Sequence[NumberList]) -> bool:
     """Whether lists, read as characters, begin or end inside of words more often than not."""
     on_edges = []
     for text, numbers in lists:
-        for start, end in runs_of_numbers(numbers):
+        for start, end in runs_of_mark_numbers(numbers):
             on_edges.append(characters_are_on_edges(text.text, start, end))
     return are_fewer(on_edges)
 
@@ -97,7 +97,7 @@ def are_fewer(facts: Sequence[bool]) -> bool:
     return sum(facts) < len(facts) / 2
 
 
-def differs_as_tokens(written: NumberList) -> bool:
+def numbers_differ_as_tokens(written: NumberList) -> bool:
     """Whether a list marks something else as numbers of tokens than as numbers of characters."""
     text, numbers = written
     as_tokens = spans_of_numbers(text, numbers, unit="tokens")

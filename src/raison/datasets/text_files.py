@@ -95,7 +95,7 @@ def read_lines_of_stream(
     number = 0
 
     try:
-        for number, raw in enumerate(raw_lines(stream, most), 1):
+        for number, raw in enumerate(raw_lines_of_file(stream, most), 1):
             if raw is None:
                 size = limits.format_megabytes(most)
                 yield Broken(
@@ -103,7 +103,7 @@ def read_lines_of_stream(
                 )
                 continue
 
-            content = without_line_end(raw)
+            content = line_without_end(raw)
             if number == 1:
                 content = content.removeprefix(BYTE_ORDER_MARK)
 
@@ -117,7 +117,7 @@ def read_lines_of_stream(
         yield Broken(file, number + 1, f"the file is cut or damaged here ({error}); get it again")
 
 
-def raw_lines(stream: Stream, most: int) -> Iterator[bytes | None]:
+def raw_lines_of_file(stream: Stream, most: int) -> Iterator[bytes | None]:
     """The lines of a stream; None for one that is too long to be held, which is read over."""
     while line := stream.readline(most):
         rest = line
@@ -127,7 +127,7 @@ def raw_lines(stream: Stream, most: int) -> Iterator[bytes | None]:
         yield line or None
 
 
-def without_line_end(raw: bytes) -> bytes:
+def line_without_end(raw: bytes) -> bytes:
     """A line without its \\n or \\r\\n."""
     return raw.removesuffix(b"\n").removesuffix(b"\r")
 

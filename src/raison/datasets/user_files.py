@@ -22,7 +22,7 @@ from raison.datasets.file_formats import (
     format_of,
     suffix_of_file,
 )
-from raison.datasets.file_settings import FileSettings, check_settings, parse_settings
+from raison.datasets.file_settings import FileSettings, check_settings, parse_file_settings
 from raison.datasets.json_files import read_json_lines, read_json_list
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.nested_columns import RawRecord
@@ -101,8 +101,8 @@ class UserFile:
 
     def parallel_rows(self) -> Rows[Example]:
         """The examples of a parallel text, with the other files that the spec names."""
-        translation = file_beside(self.path, self.settings.translation)
-        alignment = file_beside(self.path, self.columns.names.get("alignment"))
+        translation = user_file_beside(self.path, self.settings.translation)
+        alignment = user_file_beside(self.path, self.columns.names.get("alignment"))
         return read_parallel_text(
             self.path, translation, alignment, base=self.columns.base, other=self.settings.encoding
         )
@@ -126,7 +126,7 @@ def open_user_file(
     path: Path, params: Mapping[str, SpecValue], split: str | None = None
 ) -> ExampleSource:
     """The examples of a file or an ERASER folder, not read yet."""
-    settings = parse_settings(str(path), params)
+    settings = parse_file_settings(str(path), params)
     form = settings.format or guess_format_of_user_file(path, settings)
     check_choice("format", form, FORMATS)
     if split is not None and form != "eraser":
@@ -168,7 +168,7 @@ def is_parallel(path: Path, settings: FileSettings) -> bool:
     return "alignment" in settings.columns and suffix_of_file(path) not in (*TABLES, "json")
 
 
-def file_beside(path: Path, name: object) -> Path | None:
+def user_file_beside(path: Path, name: object) -> Path | None:
     """A file that a spec names: as it is written, or beside the one that is read."""
     if name is None:
         return None

@@ -14,7 +14,7 @@ from raison.models.protocol import Model
 from raison.runs.executor import Executor, ShardDone, WorkPosition
 from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
 from raison.runs.maintenance import put_failures_aside
-from raison.runs.plan import Header, header_of
+from raison.runs.plan import Header, plan_header_of
 from raison.runs.planner import make_plan
 from raison.runs.pool import Pool
 from raison.runs.queue import ShardQueue
@@ -24,7 +24,7 @@ from raison.runs.resume_checks import (
     agree_on_environment,
     agree_on_spec,
     check_data,
-    check_place,
+    check_place_to_resume,
 )
 from raison.runs.run_lock import driver_lock
 from raison.runs.run_spec import Means, RunSpec
@@ -57,11 +57,11 @@ def run(
     with `retry` what failed is tried again, by other means for instance."""
     place = place_of(where)
     means = means or Means()
-    check_place(place)
+    check_place_to_resume(place)
     with driver_lock(place):
         if isinstance(place, Local):
             place.remove_half_written()
-        header = header_of(place)
+        header = plan_header_of(place)
         agreed = agree_on_spec(place, spec, resume=resume, header=header)
         if header is None:
             if done_shards(place):

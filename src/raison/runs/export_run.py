@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from raison.core.errors import InputError, MissingExtra
 from raison.core.outputs import check_folder, check_outputs, replacing
-from raison.runs.checked_lines import with_replaced_surrogates
+from raison.runs.checked_lines import line_with_replaced_surrogates
 from raison.runs.result_records import COLUMNS, ExplanationRow, columns_of_numbers, explanation_rows
 from raison.runs.storage import Place, Unwritten
 from raison.runs.store import records_of_run
@@ -22,7 +22,7 @@ from raison.runs.store import records_of_run
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["check_dataset", "export_run", "run_to_parquet"]
+__all__ = ["check_dataset_to_export", "export_run", "run_to_parquet"]
 
 GROUP = 2_000  # rows that are written together
 DATASET = re.compile(
@@ -38,12 +38,12 @@ def export_run(place: Place, out: Path, form: str = "parquet") -> int:
         check_outputs([out], force=True, folders=True)
         return run_to_parquet(place, out)
     if form == "datasets":
-        check_dataset(out, force=True)
+        check_dataset_to_export(out, force=True)
         return run_to_dataset(place, out)
     raise InputError(f"A run is exported as parquet or datasets, not {form!r}.")
 
 
-def check_dataset(out: Path, *, force: bool = False) -> None:
+def check_dataset_to_export(out: Path, *, force: bool = False) -> None:
     """Refuse a folder that can't become one of `datasets`; with `force` an earlier one may be replaced."""
     try:
         earlier = any(out.iterdir())
@@ -138,7 +138,7 @@ def arrow_table_of_run(rows: list[ExplanationRow], schema: pyarrow.Schema) -> py
 def exported_value_with_clean_texts(value: object) -> object:
     """A value whose texts others can read."""
     if isinstance(value, str):
-        return with_replaced_surrogates(value)
+        return line_with_replaced_surrogates(value)
     if isinstance(value, list):
         return [exported_value_with_clean_texts(each) for each in value]
     if isinstance(value, dict):

@@ -25,7 +25,7 @@ from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
 from raison.models.protocol import Model
 from raison.runs import checked_lines
-from raison.runs.plan import SAME, Header, PlannedText, Shard, write_header, write_shard
+from raison.runs.plan import SAME, Header, PlannedText, Shard, write_plan_header, write_shard
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 from raison.studies.evaluation_data import example_with_target
@@ -78,7 +78,7 @@ def make_plan(
     )
     if reader.copies:
         place.put(SAME, checked_lines.pack_lines(reader.copies, []))
-    write_header(place, header)
+    write_plan_header(place, header)
     return header
 
 
@@ -145,7 +145,8 @@ class SeenTexts:
         if row is not None:
             return str(row[0])
         self.base.execute(
-            "insert into seen values (?, ?)", (key, checked_lines.with_replaced_surrogates(name))
+            "insert into seen values (?, ?)",
+            (key, checked_lines.line_with_replaced_surrogates(name)),
         )
         return ""
 

@@ -13,7 +13,13 @@ from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Local, Place
 from raison.runs.store import spec_of_run
 
-__all__ = ["AgreedSpec", "agree_on_environment", "agree_on_spec", "check_data", "check_place"]
+__all__ = [
+    "AgreedSpec",
+    "agree_on_environment",
+    "agree_on_spec",
+    "check_data",
+    "check_place_to_resume",
+]
 
 # what is in the folder of a run
 OURS = {
@@ -22,7 +28,7 @@ OURS = {
 MOVABLE = ("model", "data")  # they may lie somewhere else than before
 
 
-def check_place(place: Place) -> None:
+def check_place_to_resume(place: Place) -> None:
     """Refuse a folder with something else in it than a run, before anything is written there."""
     around = run_around(place.root) if isinstance(place, Local) else None
     if around is not None:

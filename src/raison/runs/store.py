@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.runs import checked_lines
-from raison.runs.plan import Header, header_of
+from raison.runs.plan import Header, plan_header_of
 from raison.runs.result_records import ResultRecord
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
@@ -135,7 +135,7 @@ class ShardFiles:
 
     @classmethod
     def of(cls, place: Place) -> ShardFiles:
-        return cls(place, header_of(place), len(method_names_in_store(spec_of_run(place))))
+        return cls(place, plan_header_of(place), len(method_names_in_store(spec_of_run(place))))
 
     def read(self, name: str) -> checked_lines.CheckedLines:
         """A file that is whole; anything else is an error."""

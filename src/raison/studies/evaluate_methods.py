@@ -27,7 +27,7 @@ from raison.models.protocol import Model
 from raison.models.runner.meter import metered
 from raison.studies.evaluation_data import (
     DataRequest,
-    check_examples,
+    check_evaluation_examples,
     count_in_data_note,
     data_notes,
     example_with_target,
@@ -38,8 +38,8 @@ from raison.studies.evaluation_table import (
     columns_of_metrics,
     mean_curve,
     names_of_curves,
-    numbers_by_key,
     table_cell,
+    table_numbers_by_key,
 )
 from raison.studies.exchange.export_explanations import ExplanationExporter
 from raison.studies.exchange.external_method import ExternalMethod, SilentModel
@@ -102,7 +102,7 @@ def evaluate(
     else:
         external = read_external_methods(explanations, wanted)
         texts, chosen_methods, notes = external.texts, external.methods, external.notes
-    check_examples(texts, chosen_metrics)
+    check_evaluation_examples(texts, chosen_metrics)
 
     opened = load_model_to_evaluate(model, chosen_metrics, external=explanations is not None)
     for method in chosen_methods:
@@ -252,7 +252,7 @@ class Job:
             table = measure_explanations(self.model, subjects, self.metrics, self.request.removal)
             cpu_seconds = time.process_time() - clock
         self.add_cost("metrics", {"cpu_seconds": cpu_seconds, **vars(meter)})
-        return [numbers_by_key(of_metrics) for of_metrics in table]
+        return [table_numbers_by_key(of_metrics) for of_metrics in table]
 
     def keep_text(self, example: Example, explanations: Sequence[Explanation]) -> None:
         """Add one text that was explained and measured by all methods."""

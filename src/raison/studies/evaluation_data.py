@@ -16,7 +16,7 @@ from raison.metrics.base import Metric
 
 __all__ = [
     "DataRequest",
-    "check_examples",
+    "check_evaluation_examples",
     "count_in_data_note",
     "data_notes",
     "example_with_target",
@@ -53,7 +53,7 @@ def read_evaluation_data(request: DataRequest) -> LoadedData:
     return LoadedData("texts", request.split or "", "text", (), examples)
 
 
-def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
+def check_evaluation_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
     """Refuse before the work, not after it, what no metric can measure."""
     if not data.examples:
         if data.broken:

@@ -13,7 +13,7 @@ from raison.core.json_record import JsonObject
 from raison.core.records import Encoding
 from raison.datasets.conllu import Sentence
 from raison.models.protocol import Map, Trace
-from raison.studies.head_pairs import PairFinder, TokenPairs, sentence_tokens
+from raison.studies.head_pairs import PairFinder, TokenPairs, sentence_tokens_of_pairs
 
 __all__ = ["HeadCounts"]
 
@@ -60,7 +60,7 @@ class HeadCounts:
         """Count one text."""
         encoding = trace.encoding
         self.texts += 1
-        self.tokens += int(sentence_tokens(encoding).sum())
+        self.tokens += int(sentence_tokens_of_pairs(encoding).sum())
         self.cut += encoding.truncated > 0
         directions = self.finder.find(encoding, sentence)
         for number, attention in enumerate(trace.maps):
@@ -104,7 +104,7 @@ class HeadCounts:
         else:
             counted = (encoding.start[attention.rows] >= 0) & sees_others
             if "context" in encoding.segments:
-                counted &= sentence_tokens(encoding)[attention.rows]
+                counted &= sentence_tokens_of_pairs(encoding)[attention.rows]
 
         own_position = encoding.positions[attention.rows]
         offset = encoding.positions[best] - own_position[None, :]  # [h s]

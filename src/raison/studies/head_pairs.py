@@ -17,7 +17,7 @@ from raison.core.records import Encoding
 from raison.core.text_splitting import stripped_span
 from raison.datasets.conllu import Sentence
 
-__all__ = ["DirectedPairs", "PairFinder", "TokenPairs", "sentence_tokens"]
+__all__ = ["DirectedPairs", "PairFinder", "TokenPairs", "sentence_tokens_of_pairs"]
 
 FROM_DEPENDENT, FROM_HEAD = 0, 1  # the two directions: which of the two words looks
 
@@ -120,7 +120,7 @@ def segment_of_syntactic_tree(encoding: Encoding) -> int:
     return encoding.segments.index("context")
 
 
-def sentence_tokens(encoding: Encoding) -> np.ndarray:
+def sentence_tokens_of_pairs(encoding: Encoding) -> np.ndarray:
     """[t] tokens of the text that has the tree: not special, not a question, not what a model writes."""
     segment = segment_of_syntactic_tree(encoding)
     inside: np.ndarray = (encoding.segment == segment) & (encoding.start >= 0)
@@ -134,7 +134,7 @@ def sentence_tokens(encoding: Encoding) -> np.ndarray:
 def tokens_of_words(encoding: Encoding, sentence: Sentence) -> list[np.ndarray]:
     """The tokens of each word: those that start in it."""
     text = encoding.texts[segment_of_syntactic_tree(encoding)]
-    inside = np.flatnonzero(sentence_tokens(encoding))
+    inside = np.flatnonzero(sentence_tokens_of_pairs(encoding))
     starts = np.full(len(inside), -1)
     for place, token in enumerate(inside):
         # the space that many tokenizers put in front of a word is no part of it

@@ -106,7 +106,7 @@ def name_of_answer_instead(model: Model, target: Target, ids: np.ndarray) -> str
 
 def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
     """Every head of a model: how much of the answer it carries here, and what kind it is, where that was measured."""
-    kinds, carried = carried_by_heads(model, explanation)
+    kinds, carried = answer_carried_by_heads(model, explanation)
     total = carried.sum()
     shares = carried / total if total else carried
     heads = HeadsOfAnswer(maps=tuple(names_of_head_maps(kinds)), carried=shares.tolist())
@@ -129,7 +129,7 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
     )
 
 
-def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str], np.ndarray]:
+def answer_carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str], np.ndarray]:
     """The kind of each attention map, and [maps heads] Σ |attention × gradient| of each head.
 
     How far the answer would move, to first order, if the head looked elsewhere.
@@ -175,7 +175,7 @@ def explain_without_heads(
     model: Model, method: Method, explanation: Explanation, off: Sequence[tuple[int, int]]
 ) -> Explanation:
     """The same text and target explained without some heads; how the value changes is in the diagnostics."""
-    _, carried = carried_by_heads(model, explanation)
+    _, carried = answer_carried_by_heads(model, explanation)
     maps, heads = carried.shape
     quiet: Any = Muted(
         model, off, maps, heads

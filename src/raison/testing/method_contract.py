@@ -146,25 +146,25 @@ def check_method_on_model(method: Method, model: Model, tolerance: float) -> Non
 
     together = explain_tokens_by_method(model, texts, method)
     for explanation in together:
-        check_explanation(explanation, method, where)
+        check_explanation_of_method(explanation, method, where)
     a_second_time = explain_tokens_by_method(model, texts, method)
-    check_equal_scores(together, a_second_time, 0.0, f"{where}: a second call differs")
+    check_equal_scores_of_method(together, a_second_time, 0.0, f"{where}: a second call differs")
     singles = []
     for text in texts:
         singles += explain_tokens_by_method(model, [text], method)
     promise = f"{where}: a batch differs from single texts"
-    check_equal_scores(together, singles, tolerance, promise)
+    check_equal_scores_of_method(together, singles, tolerance, promise)
 
     if isinstance(model, InspectableModel):
         for side in model.runner.task.paddings[1:]:
             padded = explain_tokens_by_method(model_with_padding(model, side), texts, method)
             promise = f"{where}: {side} padding changes scores"
-            check_equal_scores(together, padded, tolerance, promise)
+            check_equal_scores_of_method(together, padded, tolerance, promise)
         unchanged = model_state_hash(model) == before
         assert unchanged, f"{where}: the user's model or tokenizer was changed"
 
 
-def check_explanation(explanation: Explanation, method: Method, where: str) -> None:
+def check_explanation_of_method(explanation: Explanation, method: Method, where: str) -> None:
     """A score for each unit, signs as the method says, and the same back from JSON."""
     scores = explanation.scores
     assert len(scores) == len(explanation.units) > 0, f"{where}: no scores"
@@ -181,7 +181,7 @@ def explain_tokens_by_method(
     return list(explain(model, list(texts), method, units="token"))
 
 
-def check_equal_scores(
+def check_equal_scores_of_method(
     first: list[Explanation], second: list[Explanation], tolerance: float, promise: str
 ) -> None:
     """Refuse, with the promise that is broken, explanations whose tokens or scores differ."""

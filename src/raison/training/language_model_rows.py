@@ -26,9 +26,9 @@ __all__ = [
     "TrainingRow",
     "check_vocabulary_of_language_model",
     "join_language_materials",
+    "language_model_blocks",
+    "language_model_examples",
     "split_held_out",
-    "text_blocks",
-    "training_examples",
 ]
 
 STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
@@ -89,7 +89,7 @@ def split_held_out(
 # -- texts ----------------------------------------------------------------------------------------------------
 
 
-def training_examples(
+def language_model_examples(
     data: object, *, split: str | None, data_dir: str | Path | None, limit: int | None, prose: bool
 ) -> list[Example]:
     """The examples of a file, a data set or a list; plain text is read as a whole where `prose` is wanted."""
@@ -98,14 +98,14 @@ def training_examples(
             raise InputError(
                 f"A {type(data).__name__} is nothing to train on: give texts, pairs of texts or Examples."
             )
-        examples = [training_example(item) for item in data]
+        examples = [language_model_example(item) for item in data]
         if not examples:
             raise InputError("The list of texts is empty: give at least one text.")
         return examples[:limit]
 
     name, params = parse_data_spec(str(data))
     if split is None and name in datasets:
-        split = training_split(name)
+        split = language_model_split(name)
     is_file = name not in datasets and Path(name).is_file()
     if (
         prose
@@ -117,7 +117,7 @@ def training_examples(
     return open_dataset(str(data), split, limit, data_dir).examples
 
 
-def training_split(name: str) -> str:
+def language_model_split(name: str) -> str:
     """The part of a data set that is trained on where nobody names one."""
     splits = datasets[name].splits
     for split in ("train", *DEVELOPMENT):
@@ -138,7 +138,7 @@ def is_plain_training_text(path: Path, named_format: object) -> bool:
         return False
 
 
-def training_example(item: object) -> Example:
+def language_model_example(item: object) -> Example:
     """A text, or a pair of a source and its translation, as an example."""
     if isinstance(item, Example):
         return item
@@ -154,7 +154,7 @@ def training_example(item: object) -> Example:
 # -- blocks ---------------------------------------------------------------------------------------------------
 
 
-def text_blocks(
+def language_model_blocks(
     model: InspectableModel,
     examples: Iterable[Example],
     *,
@@ -174,7 +174,7 @@ def text_blocks(
         )
     pieces = model.codec("text")
     lead = [int(i) for i in pieces.ids[: int(np.argmin(pieces.special))]]
-    stream = tokens_of_texts(model, examples, most)
+    stream = language_model_tokens(model, examples, most)
     check_vocabulary_of_language_model(model, stream)
 
     room = length - len(lead)
@@ -200,7 +200,7 @@ def text_blocks(
     return TrainingMaterial(split.train, split.held, len(lead), counts)
 
 
-def tokens_of_texts(
+def language_model_tokens(
     model: InspectableModel, examples: Iterable[Example], most: int | None
 ) -> np.ndarray:
     """All texts as one sequence of tokens, each with an end of line; at most so many, so that no more are cut."""

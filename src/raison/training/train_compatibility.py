@@ -32,8 +32,8 @@ from raison.training.language_model_rows import (
     TrainingMaterial,
     TrainingRow,
     join_language_materials,
-    text_blocks,
-    training_examples,
+    language_model_blocks,
+    language_model_examples,
 )
 from raison.training.lora_training import wrap_with_lora, write_lora_adapter
 from raison.training.partial_context_loss import PartialContextLoss
@@ -181,7 +181,7 @@ def measure_untrained_model(
     opened: TransformersWriter, contexts: PartialContextLoss, rows: Sequence[TrainingRow]
 ) -> Measurements:
     """The perplexities of the model as it came."""
-    untrained = model_in_float32(clone_of(opened.hf))
+    untrained = model_to_train_in_float32(clone_of(opened.hf))
     with word_dropout_attention(untrained):
         return replace(contexts, learner=untrained).measure(rows)
 
@@ -242,7 +242,7 @@ def compatibility_material(
     two_sides = opened.task == "seq2seq"
     read = []
     for part in split_joined_data(texts.data):
-        examples = training_examples(
+        examples = language_model_examples(
             part, split=texts.split, data_dir=texts.data_dir, limit=texts.limit, prose=not two_sides
         )
         read.append(examples)
@@ -258,7 +258,7 @@ def compatibility_material(
         )
     parts = []
     for examples in read:
-        part_blocks = text_blocks(
+        part_blocks = language_model_blocks(
             opened,
             examples,
             length=training.length,
@@ -276,12 +276,12 @@ def copy_for_compatibility(
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if training.lora:
         return wrap_with_lora(
-            model_in_float32(clone_of(opened.hf)),
+            model_to_train_in_float32(clone_of(opened.hf)),
             training.lora,
             seed=training.seed,
             name=opened.name,
         )
-    copied = model_in_float32(copy.deepcopy(opened.hf))
+    copied = model_to_train_in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
         computed = "Sinusoidal" in type(module).__name__  # a table that is computed, not learned
         for parameter in module.parameters(recurse=False):
@@ -289,7 +289,7 @@ def copy_for_compatibility(
     return copied
 
 
-def model_in_float32(model: Transformer) -> Transformer:
+def model_to_train_in_float32(model: Transformer) -> Transformer:
     """The model in float32 where it was less: small updates would be lost."""
     dtype = next(model.parameters()).dtype
     if dtype in (torch.float16, torch.bfloat16):

@@ -44,14 +44,14 @@ def translation_material(
     """
     sources, asked = [], []
     for example in examples:
-        source = source_encoding(model, example, length)
+        source = translation_source_encoding(model, example, length)
         if source is not None:
             sources.append(source)
             asked.append(example)
     if own:
-        targets = own_targets(model, sources, out)
+        targets = own_translation_targets(model, sources, out)
     else:
-        targets = given_targets(model, sources, asked)
+        targets = given_translation_targets(model, sources, asked)
     rows = []
     for source, target in zip(sources, targets, strict=True):
         if len(target) <= length:
@@ -73,7 +73,9 @@ def translation_material(
     return TrainingMaterial(split.train, split.held, 0, counts)
 
 
-def source_encoding(model: TransformersWriter, example: Example, length: int) -> Encoding | None:
+def translation_source_encoding(
+    model: TransformersWriter, example: Example, length: int
+) -> Encoding | None:
     """The source of a pair; None where it is too long."""
     try:
         (encoding,) = model.encode([Example(example.text, id=example.id)])
@@ -98,7 +100,7 @@ def end_token_of_translation(model: TransformersWriter) -> int:
     )
 
 
-def given_targets(
+def given_translation_targets(
     model: TransformersWriter, sources: Sequence[Encoding], examples: Sequence[Example]
 ) -> list[list[int]]:
     """Tokens of the targets that the examples bring along."""
@@ -138,14 +140,14 @@ def check_target_side(model: TransformersWriter) -> None:
         )
 
 
-def own_targets(
+def own_translation_targets(
     model: TransformersWriter, sources: Sequence[Encoding], out: Path
 ) -> list[list[int]]:
     """What the model itself writes for each source; kept beside the checkpoint, since it takes long."""
     source_ids = [source.ids.tolist() for source in sources]
     fingerprint = hashlib.sha256(json.dumps(source_ids).encode()).hexdigest()
     path = out / OWN
-    kept = stored_own_targets(path, model.name, fingerprint)
+    kept = stored_own_translation_targets(path, model.name, fingerprint)
     if kept is not None:
         return kept
     end = end_token_of_translation(model)
@@ -163,7 +165,9 @@ def own_targets(
     return targets
 
 
-def stored_own_targets(path: Path, name: str, fingerprint: str) -> list[list[int]] | None:
+def stored_own_translation_targets(
+    path: Path, name: str, fingerprint: str
+) -> list[list[int]] | None:
     """What the model wrote for the same sources before; None where that is not there."""
     if not path.is_file():
         return None

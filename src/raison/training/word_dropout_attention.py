@@ -154,7 +154,7 @@ def heads_within_reach(model: Transformer, name: str) -> dict[str, int]:
     was_training = model.training
     model.eval()
     try:
-        heads = heads_if_hidden(model)
+        heads = heads_if_dropout_hides(model)
     except (RuntimeError, TypeError, ValueError, KeyError) as error:
         raise refusal from error
     finally:
@@ -164,7 +164,7 @@ def heads_within_reach(model: Transformer, name: str) -> dict[str, int]:
     return heads
 
 
-def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
+def heads_if_dropout_hides(model: Transformer) -> dict[str, int] | None:
     """Heads of each kind of attention; None where dropped tokens are seen."""
     two_sides = model_has_two_sides(model)
     with word_dropout_attention(model) as reach:
@@ -176,14 +176,14 @@ def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
         most_heads = max(reach.heads.values())
         keep = torch.zeros(1, most_heads, SIZE, dtype=torch.bool, device=device)
         keep[..., ::KEPT] = True
-        if not hides_words(model, Keeps(target=keep)):
+        if not dropout_hides_words(model, Keeps(target=keep)):
             return None
-        if two_sides and not hides_words(model, Keeps(source=keep)):
+        if two_sides and not dropout_hides_words(model, Keeps(source=keep)):
             return None
         return dict(reach.heads)
 
 
-def hides_words(model: Transformer, keeps: Keeps) -> bool:
+def dropout_hides_words(model: Transformer, keeps: Keeps) -> bool:
     """Whether other words in dropped places change nothing, although they do where nothing is dropped."""
     first = trial_logits_after_dropout(model, keeps, other_words=False)
     other = trial_logits_after_dropout(model, keeps, other_words=True)

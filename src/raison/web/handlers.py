@@ -29,7 +29,7 @@ from raison.web.handler_answers import (
     TrustAnswer,
     python_snippet,
 )
-from raison.web.server_limits import ServerSettings, check_texts, checked_spec
+from raison.web.server_limits import ServerSettings, check_texts_against_limits, checked_spec
 
 __all__ = ["Handlers"]
 
@@ -44,7 +44,7 @@ class Handlers:
     def predict(self, body: schemas.Predict) -> Callable[[], PredictionAnswer]:
         """What the model says about a text."""
         model = self.model_named(body.model)
-        check_texts(self.settings, body.text, body.pair)
+        check_texts_against_limits(self.settings, body.text, body.pair)
         example = Example(body.text, body.pair)
 
         def work() -> PredictionAnswer:
@@ -120,7 +120,7 @@ class Handlers:
     def ground(self, body: schemas.Ground) -> Callable[[], ExplanationAnswer]:
         """An answer over passages, and what it rests on."""
         model = self.model_named(body.model)
-        check_texts(
+        check_texts_against_limits(
             self.settings, body.question, body.answer, *body.passages, *body.passages.values()
         )
         search = build_search(checked_spec(self.settings, body.search))
@@ -184,7 +184,9 @@ class Handlers:
     def checked_model(self, body: schemas.Asked) -> Model:
         """The model of a request whose texts are short enough."""
         model = self.model_named(body.model)
-        check_texts(self.settings, body.text, body.pair, str(body.target), str(body.contrast))
+        check_texts_against_limits(
+            self.settings, body.text, body.pair, str(body.target), str(body.contrast)
+        )
         return model
 
     def model_named(self, name: str) -> Model:

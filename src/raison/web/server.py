@@ -17,7 +17,7 @@ from raison.core.errors import RaisonError
 from raison.core.json_record import JsonObject
 from raison.models.protocol import Model
 from raison.web import schemas
-from raison.web.catalogue import describe_model, read_catalogue
+from raison.web.catalogue import describe_model_in_catalogue, read_catalogue
 from raison.web.exporting import export_response
 from raison.web.guard import CLIENT, Guard
 from raison.web.handlers import Handlers
@@ -60,7 +60,7 @@ def application(models: Mapping[str, Model], settings: ServerSettings, runs: Run
     )  # fmt: skip
     app.state.workers = workers
     add_error_handlers_to_server(app)
-    add_page(app)
+    add_page_to_server(app)
     add_route_about_server(app, models, settings, runs)
     routes = Routes(workers, Handlers(models, settings), runs)
     routes.add_questions(app)
@@ -95,7 +95,7 @@ def add_error_handlers_to_server(app: FastAPI) -> None:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
 
-def add_page(app: FastAPI) -> None:
+def add_page_to_server(app: FastAPI) -> None:
     """The page and the files that it is made of."""
     assets = {}
     for path in (files("raison") / "page").iterdir():
@@ -123,7 +123,7 @@ def add_route_about_server(
     known = {
         "version": __version__,
         **asdict(read_catalogue()),
-        "models": [asdict(describe_model(model)) for model in models.values()],
+        "models": [asdict(describe_model_in_catalogue(model)) for model in models.values()],
         "limits": {
             "characters": settings.characters,
             "steps": settings.steps,

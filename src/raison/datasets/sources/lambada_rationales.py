@@ -31,11 +31,11 @@ class LambadaRationales(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         return map_rows(
-            read_json_lines(find_file(place, "annotated_lambada.json")), annotated_passage
+            read_json_lines(find_file(place, "annotated_lambada.json")), lambada_annotated_passage
         )
 
 
-def annotated_passage(row: Row[Json]) -> Example:
+def lambada_annotated_passage(row: Row[Json]) -> Example:
     """A passage, which must have a rationale."""
     index = required_json_field(row.value, "lambadaIndex", int)
     required_json_field(row.value, "rationale", list)

@@ -93,7 +93,7 @@ def permuted_attention(
     The order depends on the seed and on the number of the row; average over ten seeds or more.
     """
     attention = np.asarray(weights, np.float64)
-    real = real_tokens(attention, mask)
+    real = real_tokens_of_attention(attention, mask)
     outside = attention[~real]
     if attention.ndim < 1 or outside.any():
         raise InputError(
@@ -125,7 +125,7 @@ def normalise_attention_weights(
     weights = np.asarray(weights, np.float64)
     if weights.ndim < 1:
         raise InputError("Weights are given per token: a list, not a single number.")
-    real = real_tokens(weights, mask)
+    real = real_tokens_of_attention(weights, mask)
     finite = np.isfinite(weights).all()
     negative = (weights < 0).any()
     if negative or not finite:
@@ -138,7 +138,7 @@ def normalise_attention_weights(
     return shares, real
 
 
-def real_tokens(weights: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
+def real_tokens_of_attention(weights: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
     """[.., t] the mask in the shape of the weights; without a mask all tokens are real."""
     if mask is None:
         return np.ones(weights.shape, bool)

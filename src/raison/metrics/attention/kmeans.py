@@ -46,7 +46,7 @@ def clusters(
     else:
         batches_of_a_pass = ceil(len(data) / batch)
         steps = passes * batches_of_a_pass
-        move_by_batches(data, centres, batch=batch, steps=steps, generator=generator)
+        move_centres_by_batches(data, centres, batch=batch, steps=steps, generator=generator)
     return nearest_cluster_centres(data, centres)
 
 
@@ -60,7 +60,7 @@ def move_centres_by_all_points(data: np.ndarray, centres: np.ndarray, passes: in
         centres[groups.centres] = means
 
 
-def move_by_batches(
+def move_centres_by_batches(
     data: np.ndarray,
     centres: np.ndarray,
     *,

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
 
-__all__ = ["pooled_logits", "token_logits", "token_probability"]
+__all__ = ["pooled_logits", "probability_from_token_logits", "token_logits"]
 
 
 def token_logits(
@@ -46,7 +46,7 @@ def pooled_logits(attention: ArrayLike, logits: ArrayLike) -> np.ndarray:
     return pooled
 
 
-def token_probability(
+def probability_from_token_logits(
     logits: ArrayLike,
     predicted: int,
     mask: ArrayLike | None = None,

@@ -9,13 +9,13 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.metrics.numbers import NAN
 
-__all__ = ["AREAS", "SIGNS", "area_under_precision_recall", "mass_on_gold"]
+__all__ = ["AREAS", "SIGNS", "area_under_precision_recall_of_gold", "mass_on_gold"]
 
 AREAS = ("step", "trapezoid")
 SIGNS = ("absolute", "positive")
 
 
-def area_under_precision_recall(
+def area_under_precision_recall_of_gold(
     scores: ArrayLike,
     gold: ArrayLike,
     area: str = "step",

@@ -15,7 +15,7 @@ CELLS = 1 << 20  # random numbers at a time: bounds memory, stays in the cache
 NORMAL = NormalDist()
 
 
-def draw_examples(
+def draw_resampled_examples(
     n: int,
     resamples: int,
     seed: int,
@@ -42,7 +42,7 @@ def resampled_ratios(
     one_total = total[0]
     all_equal = (total == one_total).all()
     ratios = np.empty(resamples)
-    for rows, examples in draw_examples(n, resamples, seed):
+    for rows, examples in draw_resampled_examples(n, resamples, seed):
         parts = part[examples].sum(1)
         if all_equal:  # as in a mean: the sum is known
             ratios[rows] = parts / (n * one_total)
@@ -56,7 +56,7 @@ def resampled_sums(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """[resamples c] the sums of columns [n c] in samples of as many examples, drawn with replacement."""
     n, width = table.shape
     sums = np.empty((resamples, width))
-    for rows, examples in draw_examples(n, resamples, seed, width=width):
+    for rows, examples in draw_resampled_examples(n, resamples, seed, width=width):
         sums[rows] = table[examples].sum(1)
     return sums
 

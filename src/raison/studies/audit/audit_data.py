@@ -19,7 +19,7 @@ from raison.models.tasks.classification import ClassificationTask
 from raison.training.data_names import fingerprint_of_data_file
 from raison.training.multi_seed import REPORT
 
-__all__ = ["DataSource", "LabelledTexts", "Texts", "trained_on"]
+__all__ = ["DataSource", "LabelledTexts", "Texts", "audited_model_was_trained_on"]
 
 Texts = str | os.PathLike[str] | Sequence[Example]  # a data set, a file, or examples
 
@@ -127,7 +127,7 @@ def audit_examples_with_label_names(
     return renamed
 
 
-def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
+def audited_model_was_trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
     """Whether the model was trained on this very file."""
     folder = str(getattr(model.hf, "name_or_path", ""))
     report = Path(folder) / REPORT

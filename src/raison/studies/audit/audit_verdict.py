@@ -50,7 +50,7 @@ class Finding:
 
 def verdict_sentences(findings: AuditFindings) -> list[str]:
     """Sentences about an audit; the last one answers the question."""
-    results = test_results(findings)
+    results = verdict_test_results(findings)
     sentences = [result.sentence for result in results]
     signs = [result.sign for result in results]
     if findings.commonest and findings.accuracy < findings.commonest + CHANCE:
@@ -82,7 +82,7 @@ def conclusion_from_signs(signs: Sequence[int]) -> str:
     return f"Its attention can be read as an explanation with care only: {reason}."
 
 
-def test_results(findings: AuditFindings) -> list[Finding]:
+def verdict_test_results(findings: AuditFindings) -> list[Finding]:
     """The tests that are defined for this audit."""
     results = []
     if findings.permuted is not None:

@@ -70,7 +70,7 @@ def mean_scores_with_attention(
     accuracies = []
     f1s = []
     for weights in versions:
-        answers = predictions_with_attention(texts, weights)
+        answers = predictions_with_replaced_attention(texts, weights)
         accuracies.append(texts.accuracy(answers))
         f1s.append(texts.f1(answers))
     accuracy = float(np.mean(accuracies))
@@ -84,7 +84,9 @@ def mean_scores_with_attention(
     )
 
 
-def predictions_with_attention(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
+def predictions_with_replaced_attention(
+    texts: AttentiveTexts, weights: Sequence[np.ndarray]
+) -> np.ndarray:
     """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
     predicted: np.ndarray = texts.predicted.copy()
     rows = zip(weights, texts.real, texts.word_logits, strict=True)

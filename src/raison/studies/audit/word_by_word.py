@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raison.core.records import Example
-from raison.metrics.attention import token_probability
+from raison.metrics.attention import probability_from_token_logits
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.audit_numbers import AuditRecord, Spread
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts, audited_texts
@@ -40,7 +40,9 @@ def probability_from_words(texts: AttentiveTexts) -> Spread:
     values = []
     for logits, predicted, gold in zip(texts.word_logits, texts.predicted, texts.gold, strict=True):
         values.append(
-            token_probability(logits, int(predicted)) if predicted == gold else float("nan")
+            probability_from_token_logits(logits, int(predicted))
+            if predicted == gold
+            else float("nan")
         )
     return Spread.of(values, texts.seed)
 

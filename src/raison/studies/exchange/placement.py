@@ -17,7 +17,7 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Units
 from raison.studies.exchange.external_explanation import ExternalExplanation
 
-__all__ = ["PlacedScores", "place_on_units", "spans_of_tokens"]
+__all__ = ["PlacedScores", "place_on_units", "placed_spans_of_tokens"]
 
 MARKS = ("Ġ", "▁", "##", "</w>", "Ċ")  # of sub-words, by the tokenizers in use
 SPECIAL = re.compile(r"\[.*\]|<.*>")  # [CLS], </s>, <|endoftext|>
@@ -86,7 +86,7 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
     else:
         texts = (encoding.texts[explanation.about],)
         begins = [0] * len(encoding.texts)
-    spans = spans_of_tokens(explanation.tokens, "\n".join(texts))
+    spans = placed_spans_of_tokens(explanation.tokens, "\n".join(texts))
 
     foreign = []
     words = 0
@@ -117,7 +117,7 @@ def places_of_texts(texts: Sequence[str]) -> list[int]:
     return begins
 
 
-def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:
+def placed_spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:
     """Characters of each token, in order; None for what does not stand in the text (special tokens)."""
     lower = text.lower()
     folded = text

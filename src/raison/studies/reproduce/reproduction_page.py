@@ -43,7 +43,7 @@ def suite_section(
     lines += claims_across_runs(suite, outcomes)
     for outcome in outcomes:
         picture = (pictures or {}).get(outcome.run.name)
-        lines += lines_of_run(suite, outcome, picture)
+        lines += page_lines_of_run(suite, outcome, picture)
     if suite.missing:
         lines += ["", "### Not run here", ""]
         lines += markdown_bullet_list(suite.missing)
@@ -107,7 +107,7 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[RunOutcome]) -> list[str
     return lines
 
 
-def lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list[str]:
+def page_lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list[str]:
     """The part of one run: what was measured on what, the tables, and a picture."""
     run = outcome.run
     lines = ["", f"### {run.name}", ""]

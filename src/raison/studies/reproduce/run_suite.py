@@ -21,7 +21,11 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Model, Prediction
 from raison.studies.compare_methods import Pair, Verdict, compare_pairs
-from raison.studies.prompts import answer_quality, question_prompt, with_written_answer
+from raison.studies.prompts import (
+    prompt_with_written_answer,
+    quality_of_prompted_answers,
+    question_prompt,
+)
 from raison.studies.reproduce.experiment import ModelsNotMade, Trial, experiments
 from raison.studies.reproduce.method_runs import SeedSpread, measure_methods
 from raison.studies.reproduce.part_store import (
@@ -31,7 +35,7 @@ from raison.studies.reproduce.part_store import (
 )
 from raison.studies.reproduce.suite import Suite, SuiteClaim, SuiteRun, suite_named
 
-__all__ = ["RunOutcome", "TextsOfRun", "choose_texts_of_run", "reproduce"]
+__all__ = ["RunOutcome", "TextsOfRun", "choose_texts_of_suite_run", "reproduce"]
 
 
 @dataclass
@@ -132,7 +136,7 @@ class RunJob:
         if suite.experiment:
             outcome.evaluation = self.evaluation_of_experiment(model, store)
             return
-        texts = choose_texts_of_run(
+        texts = choose_texts_of_suite_run(
             model, run, run.data.replace("{model}", str(self.place)), self.count, self.data_dir
         )
         outcome.read = texts.read
@@ -189,7 +193,7 @@ class TextsOfRun:
             answers = []
             for pair in pairs:
                 answers.append(answer_given_in_run(*pair))
-            return answer_quality(answers, self.examples)
+            return quality_of_prompted_answers(answers, self.examples)
         right = []
         for example, prediction in pairs:
             right.append(prediction.target.text == str(example.label))
@@ -203,7 +207,7 @@ def answer_given_in_run(example: Example, prediction: Prediction) -> str:
     return str(example.target)
 
 
-def choose_texts_of_run(
+def choose_texts_of_suite_run(
     model: Model, run: SuiteRun, data: str, count: int, data_dir: Any
 ) -> TextsOfRun:
     """The first texts that fit, what the model says about them, and how many were looked at for them."""
@@ -211,7 +215,7 @@ def choose_texts_of_run(
     examples: list[Example] = []
     predictions: list[Prediction] = []
     for number, example in enumerate(loaded.examples, 1):
-        chosen = text_for_run(model, run, example)
+        chosen = text_for_suite_run(model, run, example)
         if chosen is None:
             continue
         examples.append(chosen[0])
@@ -225,7 +229,7 @@ def choose_texts_of_run(
     return TextsOfRun(examples, predictions, read=len(loaded.examples))
 
 
-def text_for_run(
+def text_for_suite_run(
     model: Model, run: SuiteRun, example: Example
 ) -> tuple[Example, Prediction] | None:
     """The example as the model is asked about it, and what it says; None where it does not fit the run."""
@@ -240,7 +244,7 @@ def text_for_run(
     if run.least and dict(prediction.top).get(str(example.label), 0.0) < run.least:
         return None
     if run.prompt:
-        example = with_written_answer(model, example)
+        example = prompt_with_written_answer(model, example)
         if example.target is None:  # it writes nothing, so nothing can be explained
             return None
     return example, prediction

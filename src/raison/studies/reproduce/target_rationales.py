@@ -26,8 +26,8 @@ __all__ = [
     "TargetInText",
     "TargetRationale",
     "batch_of_targets",
-    "find_rationales",
-    "is_own_token",
+    "find_rationales_of_targets",
+    "target_is_own_token",
     "token_targets",
 ]
 
@@ -114,7 +114,7 @@ class KnownScores(Method):
         return list(self.answers)
 
 
-def find_rationales(
+def find_rationales_of_targets(
     trial: Trial,
     title: str,
     spec: str,
@@ -138,13 +138,15 @@ def find_rationales(
         part = targets[start : start + group]
         clock = time.process_time()
         with metered() as meter:
-            rationales += rationales_of_group(trial, search, part, removal=removal, ranked=ranked)
+            rationales += rationales_of_target_group(
+                trial, search, part, removal=removal, ranked=ranked
+            )
         seconds = time.process_time() - clock
         costs += [SearchCost(seconds / len(part), float(meter.tokens) / len(part))] * len(part)
     return SearchedTargets(rationales, costs)
 
 
-def rationales_of_group(
+def rationales_of_target_group(
     trial: Trial,
     search: Search,
     targets: Sequence[TargetInText],
@@ -179,7 +181,7 @@ def rationales_of_group(
 
     found = []
     for target, units, answer, ranking in zip(targets, batch.units, answers, rankings, strict=True):
-        found.append(rationale_in_positions(target, units.of, answer, ranking))
+        found.append(target_rationale_in_positions(target, units.of, answer, ranking))
     return found
 
 
@@ -226,7 +228,7 @@ def greedy_rankings_of_targets(
     return rankings
 
 
-def rationale_in_positions(
+def target_rationale_in_positions(
     target: TargetInText, unit_of_token: np.ndarray, answer: Answer, ranking: np.ndarray | None
 ) -> TargetRationale:
     """The answer of a search in positions; units are single tokens, so that their order is one of positions."""
@@ -252,7 +254,7 @@ def rationale_in_positions(
     )
 
 
-def is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
+def target_is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
     """[m] whether each token of a target is the model's first choice after the text and the target's tokens before."""
     everything = np.ones((1, len(encoding)), bool)
     (scored,) = model.score([Question(encoding, target, everything)])

@@ -32,8 +32,8 @@ from raison.studies.reproduce.experiment import (
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
-    is_own_token,
+    find_rationales_of_targets,
+    target_is_own_token,
     token_targets,
 )
 
@@ -130,7 +130,7 @@ def distractor_sentences(trial: Trial) -> Evaluation:
 
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, targets)
+        found = find_rationales_of_targets(trial, title, spec, targets)
         rationales = found.by_text([len(pair.targets) for pair in pairs])
         rows_of_method = []
         for pair, each in zip(pairs, rationales, strict=True):
@@ -186,7 +186,7 @@ def join_sentences(
     ids = [*first_written, *second_written]
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=ids, output="log_prob"))
 
-    is_own = is_own_token(model, longer, target)
+    is_own = target_is_own_token(model, longer, target)
     own: list[int] = np.flatnonzero(is_own).tolist()
     halves = (
         [number for number in own if number < len(first_written)],

@@ -17,8 +17,8 @@ from raison.metrics.alignment import (
     aer_per_word,
     link_scores,
     mean_link_iou,
+    top_1_of_aligned_words,
     top_1_of_target_subwords,
-    top_1_of_words,
 )
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
@@ -34,8 +34,8 @@ from raison.studies.reproduce.experiment import (
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
-    is_own_token,
+    find_rationales_of_targets,
+    target_is_own_token,
     token_targets,
 )
 
@@ -43,9 +43,9 @@ __all__ = [
     "AlignedSentence",
     "AlignmentRow",
     "align_sentence",
+    "aligned_word_of_each_token",
     "gold_alignments",
-    "touched_words",
-    "word_of_each_token",
+    "gold_words_touched",
 ]
 
 FIRST = 6  # tokens after which a ranking should have met the source; P0's own goes on to the second source token
@@ -143,7 +143,7 @@ class AlignedSentence:
             aer_paper=Share(sum(error_rates), len(error_rates)),
             iou=mean_link_iou(links, gold),
             f1=link_scores(links, sure, possible)["f1"],
-            top_1=top_1_of_words(first_sources, gold),
+            top_1=top_1_of_aligned_words(first_sources, gold),
             top_1_paper=top_1_of_target_subwords(firsts, gold),
         )
 
@@ -208,7 +208,7 @@ def gold_alignments(trial: Trial) -> Evaluation:
     targets = counts.targets
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, targets, ranked=FIRST)
+        found = find_rationales_of_targets(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text([len(sentence.targets) for sentence in sentences])
         rows_of_method = []
         for sentence, each in zip(sentences, rationales, strict=True):
@@ -255,13 +255,13 @@ def align_sentence(
         )
     except InputError:  # a character that is not in the vocabulary
         return None
-    words = word_of_each_token(
+    words = aligned_word_of_each_token(
         longer, target.positions, str(example.label), example.meta["target_words"]
     )
     if words is None:
         return None
 
-    is_own = is_own_token(model, longer, target)
+    is_own = target_is_own_token(model, longer, target)
     foreign = {
         word for word, own in zip(words, is_own, strict=True) if not own
     }  # words with a token of another's
@@ -285,14 +285,14 @@ def align_sentence(
         example=example,
         targets=tuple(targets),
         words=tuple(words[number] for number in explained),
-        source=touched_words(longer, example.meta["source_words"]),
+        source=gold_words_touched(longer, example.meta["source_words"]),
         own_tokens=int(is_own.sum()),
         tokens=len(is_own),
         linked=len(linked),
     )
 
 
-def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[int, ...]]:
+def gold_words_touched(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[int, ...]]:
     """Source words that each source token shares a character with; special tokens have none."""
     touched = {}
     for token in np.flatnonzero((encoding.segment == 0) & (encoding.start >= 0)):
@@ -306,7 +306,7 @@ def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[
     return touched
 
 
-def word_of_each_token(
+def aligned_word_of_each_token(
     encoding: Encoding, positions: Sequence[int], text: str, words: Sequence[Span]
 ) -> list[int] | None:
     """[m] the target word of each token; None where the tokens do not spell the text.

@@ -25,8 +25,8 @@ from raison.studies.reproduce.experiment import (
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
-    is_own_token,
+    find_rationales_of_targets,
+    target_is_own_token,
     token_targets,
 )
 
@@ -125,7 +125,7 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     ious: dict[str, list[float]] = {}
     f1s: dict[str, list[float]] = {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, targets, ranked=FIRST)
+        found = find_rationales_of_targets(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text(targets_of_passages)
         rows_of_method = []
         for passage, each in zip(passages, rationales, strict=True):
@@ -178,7 +178,7 @@ def lambada_passage_of_example(model: Model, example: Example) -> tuple[LambadaP
     ((longer, target),) = model.resolve_targets(encoding, spec)
     targets = [TargetInText(longer, token) for token in token_targets(target, longer)]
     passage = LambadaPassage(example, tuple(targets), gold_tokens_of_lambada(encoding, example))
-    is_own = is_own_token(model, longer, target)
+    is_own = target_is_own_token(model, longer, target)
     return passage, bool(is_own.all())
 
 

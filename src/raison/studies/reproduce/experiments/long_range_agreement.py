@@ -26,7 +26,7 @@ from raison.studies.reproduce.experiment import (
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
+    find_rationales_of_targets,
 )
 
 __all__ = [
@@ -135,7 +135,7 @@ def long_range_agreement(trial: Trial) -> Evaluation:
 
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, usable.targets)
+        found = find_rationales_of_targets(trial, title, spec, usable.targets)
         costs[title] = found.total_cost(len(usable))
         rows[title] = agreement_rows_of_method(usable, found.rationales, smallest)
     if "greedy" in rows:
@@ -173,7 +173,9 @@ def smallest_lengths_of_rationales(
 ) -> dict[int, int]:
     """Number of an example -> the length of its smallest rationale, where the search proved it."""
     targets = [usable.targets[number] for number in subset]
-    found = find_rationales(trial, "exact", setting_of_trial(trial, "exact", EXACT), targets)
+    found = find_rationales_of_targets(
+        trial, "exact", setting_of_trial(trial, "exact", EXACT), targets
+    )
     lengths = {}
     for number, rationale in zip(subset, found.rationales, strict=True):
         if rationale.optimal:

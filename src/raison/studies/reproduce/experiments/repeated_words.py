@@ -85,7 +85,7 @@ def repeated_words(trial: Trial) -> Evaluation:
         rows[title] = [row_of_repeated_word(repetition, place) for repetition in repetitions]
     notes = [
         f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
-        perplexity_sentence(model, texts, size, trial.seed),
+        perplexity_beside_repeated_words(model, texts, size, trial.seed),
     ]
     evaluation = evaluation_of_rows(
         trial, RepetitionRow.columns(), rows, data=run.data, notes=notes
@@ -123,7 +123,7 @@ def row_of_repeated_word(repetition: WordRepetition, place: str) -> RepetitionRo
     return RepetitionRow(repeats=float(repeated.mean()), top=float(is_top.mean()))
 
 
-def perplexity_sentence(
+def perplexity_beside_repeated_words(
     model: TransformersWriter, texts: Sequence[Example], size: int, seed: int
 ) -> str:
     """How well the model reads whole contexts and parts of them, in words."""

@@ -15,7 +15,7 @@ from raison.studies.reproduce.experiment import (
     setting_of_trial,
 )
 from raison.studies.reproduce.experiments.long_range_agreement import usable_agreements
-from raison.studies.reproduce.target_rationales import find_rationales
+from raison.studies.reproduce.target_rationales import find_rationales_of_targets
 
 __all__ = ["CostRow", "search_cost"]
 
@@ -46,13 +46,13 @@ def search_cost(trial: Trial) -> Evaluation:
     usable = usable_agreements(trial)
     no_removals: dict[str, str] = {}
     removals: Mapping[str, str] = setting_of_trial(trial, "removal", no_removals)
-    find_rationales(
+    find_rationales_of_targets(
         trial, "warming up", "greedy(largest=1)", usable.targets[:1]
     )  # what is made once is nobody's cost
 
     rows = {}
     for title, spec in trial.methods.items():
-        found = find_rationales(
+        found = find_rationales_of_targets(
             trial, title, spec, usable.targets, removal=removals.get(title), group=1
         )
         rows_of_method = []

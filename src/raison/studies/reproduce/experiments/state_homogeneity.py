@@ -30,7 +30,7 @@ from raison.studies.reproduce.experiment import (
 __all__ = [
     "HomogeneityRow",
     "LayerStates",
-    "encoder_of_folder",
+    "encoder_for_homogeneity",
     "state_homogeneity",
     "states_by_layer",
 ]
@@ -113,7 +113,7 @@ def state_homogeneity(trial: Trial) -> Evaluation:
 
 def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> LayerStates:
     """How alike the token states of each text are in one encoder."""
-    encoder, tokenizer = encoder_of_folder(place, name)
+    encoder, tokenizer = encoder_for_homogeneity(place, name)
     special = torch.tensor(special_ids(tokenizer))
     spreads, cosines = [], []
     for example in examples:
@@ -131,7 +131,7 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
     return LayerStates(np.array(spreads), np.array(cosines))
 
 
-def encoder_of_folder(place: Path, name: str) -> tuple[Any, Any]:
+def encoder_for_homogeneity(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
     if model_type_of_folder(folder) == MODEL_TYPE:
