@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.helpers.paths import ROOT
+from tests.helpers.paths import ROOT, SOURCE
 
 PAGES = sorted(
     str(page.relative_to(ROOT)) for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -29,6 +29,15 @@ def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
         assert (ROOT / page).parent.joinpath(link).exists(), f"{page} links to {link}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_files_that_a_page_names_are_there(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", text, flags=re.S)
+    places = (ROOT, ROOT / "src", SOURCE, ROOT / "docs", ROOT / page)
+    for name in re.findall(r"`([a-z_]+/(?:[a-z_0-9]+/)*[a-z_0-9]+(?:/|\.(?:py|js|toml)))`", text):
+        assert any((place / name).exists() for place in places), f"{page} names {name}"
 
 
 def code_blocks(page: str) -> list[str]:

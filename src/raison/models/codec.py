@@ -30,6 +30,8 @@ __all__ = ["Codec", "Pieces"]
 
 Span: TypeAlias = tuple[int, int]  # of characters: from, up to
 
+FAR = 24  # characters between the place of a piece and the end of the one before, at most
+
 
 @dataclass
 class Pieces:
@@ -44,33 +46,49 @@ class Pieces:
 
     def take(self, chosen: np.ndarray) -> Pieces:
         """Some of the tokens."""
+        types = None
+        if self.types is not None:
+            types = self.types[chosen]
         return Pieces(
             ids=self.ids[chosen],
             start=self.start[chosen],
             end=self.end[chosen],
             segment=self.segment[chosen],
             special=self.special[chosen],
-            types=None if self.types is None else self.types[chosen],
+            types=types,
         )
 
     def without_surplus(self, surplus: int, *, from_start: bool = False) -> Pieces:
         """Without so many ordinary tokens of the longer text: of its end, or of its start."""
-        ordinary = ~self.special
-        first = np.flatnonzero(ordinary & (self.segment == 0))
-        second = np.flatnonzero(ordinary & (self.segment == 1))
+        first = self.ordinary_of_segment(0)
+        second = self.ordinary_of_segment(1)
         if len(first) + len(second) <= surplus:
             raise TooLong("The model's limit leaves no room for any word of the text.")
 
         # level the two lengths first, then take turns
-        both = max(0, surplus - abs(len(first) - len(second)))
+        difference = abs(len(first) - len(second))
+        both = max(0, surplus - difference)
+        half = both // 2
+        gone = [half, half]
         longer = int(len(second) > len(first))
-        gone = [both // 2, both // 2]
-        gone[longer] += surplus - both + both % 2
+        gone[longer] = surplus - half
 
-        dropped = []
+        dropped: list[int] = []
         for places, count in zip((first, second), gone, strict=True):
-            dropped.append(places[:count] if from_start else places[len(places) - count :])
-        return self.take(np.setdiff1d(np.arange(len(self.ids)), np.concatenate(dropped)))
+            if from_start:
+                dropped += places[:count]
+            else:
+                kept = len(places) - count
+                dropped += places[kept:]
+        everything = np.arange(len(self.ids))
+        return self.take(np.setdiff1d(everything, dropped))
+
+    def ordinary_of_segment(self, number: int) -> list[int]:
+        """Where the ordinary tokens of a text stand."""
+        ordinary = ~self.special
+        inside = self.segment == number
+        places: list[int] = np.flatnonzero(ordinary & inside).tolist()
+        return places
 
 
 class Codec:
@@ -81,25 +99,32 @@ class Codec:
             raise ModelError(
                 "This model has no tokenizer: pass one with raison.load(model, tokenizer=...)."
             )
-        self.own = copy.deepcopy(tokenizer)
+        own = copy.deepcopy(tokenizer)
+        self.own = own
         self.fast: FastTokenizer | None = None
         self.lock = threading.Lock()  # slow tokenizers only
-        if getattr(self.own, "is_fast", False):
-            self.fast = self.own.backend_tokenizer
+        if getattr(own, "is_fast", False):
+            self.fast = own.backend_tokenizer
             self.fast.no_padding()
             self.fast.no_truncation()
-        self.typed = "token_type_ids" in getattr(self.own, "model_input_names", ())
-        self.special_ids = frozenset(self.own.all_special_ids)
-        self.mask_id: int | None = self.own.mask_token_id
-        self.has_pad = self.own.pad_token_id is not None
+
+        input_names = getattr(own, "model_input_names", ())
+        self.typed = "token_type_ids" in input_names
+        self.special_ids = frozenset(own.all_special_ids)
+        self.mask_id: int | None = own.mask_token_id
+        self.has_pad = own.pad_token_id is not None
+        self.pad_id = 0
         # an id to fill unseen places with; any will do, but it must exist
-        ends = (self.own.pad_token_id, self.own.eos_token_id, self.own.bos_token_id)
-        self.pad_id = next((int(token) for token in ends if token is not None), 0)
+        for token in (own.pad_token_id, own.eos_token_id, own.bos_token_id):
+            if token is not None:
+                self.pad_id = int(token)
+                break
 
     def name(self, token: int) -> str:
         """The token as it reads in text: a special token's own name, else its characters."""
         if token in self.special_ids:
-            return str(self.own.convert_ids_to_tokens([token])[0])
+            names = self.own.convert_ids_to_tokens([token])
+            return str(names[0])
         return self.text([token])
 
     def chat(self, message: str) -> str | None:
@@ -108,12 +133,18 @@ class Codec:
             return None
         turns = [{"role": "user", "content": message}]
         with failing_as(no_chat):
-            text = str(
-                self.own.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+            rendered = self.own.apply_chat_template(
+                turns, tokenize=False, add_generation_prompt=True
             )
+            text = str(rendered)
+
         first = self.own.bos_token
-        doubled = first and text.startswith(first) and self("x").ids[0] == self.own.bos_token_id
-        return text.removeprefix(first) if doubled else text
+        if not first or not text.startswith(first):
+            return text
+        is_added_again = self("x").ids[0] == self.own.bos_token_id
+        if is_added_again:
+            return text.removeprefix(first)
+        return text
 
     def text(self, ids: Iterable[int]) -> str:
         """The text that tokens spell."""
@@ -122,15 +153,17 @@ class Codec:
             return str(self.own.decode(numbers))
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
-        whole = f"{text}{pair or ''}"
+        whole = text
+        if pair is not None:
+            whole = text + pair
         try:
             # each would fail in its own way, some with a crash inside C++
-            size = len(whole.encode())
+            encoded = whole.encode()
         except UnicodeEncodeError as error:
             raise InputError(
                 f"The text holds characters that are not valid Unicode ({error}): re-encode it as UTF-8."
             ) from None
-        limits.check_text_size(size)
+        limits.check_text_size(len(encoded))
         with failing_as(partial(no_tokens, text)):
             if self.fast is not None:
                 return self.pieces_of_fast(self.fast, text, pair, special)
@@ -139,17 +172,20 @@ class Codec:
 
     def target(self, text: str) -> list[int]:
         """Tokens of what an encoder-decoder writes: some cut the language of the target in another way."""
-        limits.check_text_size(len(text.encode("utf-8", "surrogatepass")))
+        encoded = text.encode("utf-8", "surrogatepass")
+        limits.check_text_size(len(encoded))
         with failing_as(partial(no_tokens, text)), self.lock:
-            found = self.own(text_target=text, add_special_tokens=False)["input_ids"]
-            return [int(token) for token in found]
+            found = self.own(text_target=text, add_special_tokens=False)
+            ids = found["input_ids"]
+            return [int(token) for token in ids]
 
     def bare(self, text: str) -> list[int]:
         """Tokens of a text that goes on where another stopped: without the ▁ that SentencePiece puts in front."""
         ids: list[int] = self(text, special=False).ids.tolist()
         if not ids or text[:1].isspace():
             return ids
-        first = str(self.own.convert_ids_to_tokens(ids[:1])[0])
+        names = self.own.convert_ids_to_tokens(ids[:1])
+        first = str(names[0])
         if not first.startswith("▁"):
             return ids
         if first == "▁":
@@ -165,25 +201,42 @@ class Codec:
     ) -> Pieces:
         """What a tokenizer of the tokenizers library makes of texts; it tells the offsets."""
         found = fast.encode(text, pair, add_special_tokens=special)
-        spans = np.array(found.offsets, dtype=np.int64).reshape(-1, 2)
-        numbers = [-1 if number is None else number for number in found.sequence_ids]
-        sequence = np.array(numbers, dtype=np.int64)
+        ids = np.array(found.ids, dtype=np.int64)
+        offsets = np.array(found.offsets, dtype=np.int64)
+        spans = offsets.reshape(-1, 2)
+
+        sequence = np.full(len(ids), -1, dtype=np.int64)
+        for token, number in enumerate(found.sequence_ids):
+            if number is not None:
+                sequence[token] = number
         for number, source in enumerate([text, pair or ""]):
-            widen_spans(spans, np.flatnonzero(sequence == number), source)
+            places = np.flatnonzero(sequence == number)
+            widen_spans(spans, places, source)
+
         added = sequence < 0  # by the tokenizer; "[SEP]" typed by a user is text
+        spans[added] = -1
+        types = None
+        if self.typed:
+            types = np.array(found.type_ids, dtype=np.int64)
         return Pieces(
-            ids=np.array(found.ids, dtype=np.int64),
-            start=np.where(added, -1, spans[:, 0]),
-            end=np.where(added, -1, spans[:, 1]),
+            ids=ids,
+            start=spans[:, 0].copy(),
+            end=spans[:, 1].copy(),
             segment=segments_of(sequence),
             special=added,
-            types=np.array(found.type_ids, dtype=np.int64) if self.typed else None,
+            types=types,
         )
 
     def pieces_of_slow(self, text: str, pair: str | None, special: bool) -> Pieces:
         """What a tokenizer in Python makes of texts; where its pieces stand has to be found."""
-        texts = [text] if pair is None else [text, pair]
-        parts = [self.own(each, add_special_tokens=False)["input_ids"] for each in texts]
+        texts = [text]
+        if pair is not None:
+            texts.append(pair)
+        parts = []
+        for each in texts:
+            found = self.own(each, add_special_tokens=False)
+            parts.append(found["input_ids"])
+
         whole = list(chain(*parts))
         if special:
             whole = self.own.build_inputs_with_special_tokens(*parts)
@@ -193,10 +246,10 @@ class Codec:
         end = sequence.copy()
         unknown = set(map(str, self.own.all_special_tokens))
         cursor = 0
-        for number, (part, source) in enumerate(zip(parts, texts, strict=True)):
+        for number, part in enumerate(parts):
             cursor = place_of_part(whole, part, cursor)
-            names = list(self.own.convert_ids_to_tokens(part))
-            spans = align(names, source, unknown)
+            names = self.own.convert_ids_to_tokens(part)
+            spans = align(list(names), texts[number], unknown)
             for token, (begin, stop) in enumerate(spans, start=cursor):
                 sequence[token] = number
                 start[token] = begin
@@ -205,7 +258,8 @@ class Codec:
 
         types = None
         if self.typed and special:
-            types = np.array(self.own.create_token_type_ids_from_sequences(*parts))
+            numbers = self.own.create_token_type_ids_from_sequences(*parts)
+            types = np.array(numbers)
         elif self.typed:
             types = np.array(sequence)
         return Pieces(
@@ -250,14 +304,17 @@ def widen_spans(spans: np.ndarray, places: np.ndarray, text: str) -> None:
         return
     accented = not text.isascii()
     before = 0
-    begins_of_next = [*spans[places[1:], 0], len(text)]
+    later_places = places[1:]
+    begins_of_next = [*spans[later_places, 0], len(text)]
     for place, following in zip(places, begins_of_next, strict=True):
         start, end = spans[place]
-        if before < start < end and text[start].isdigit():
+        is_number = before < start < end and text[start].isdigit()
+        if is_number:
             while before < start and text[start - 1].isdigit():
                 start -= 1
-        while accented and start < end < following and unicodedata.combining(text[end]):
-            end += 1
+        if accented and start < end:
+            while end < following and unicodedata.combining(text[end]):
+                end += 1
         spans[place] = start, end
         before = max(before, end)
 
@@ -275,8 +332,10 @@ def segments_of(sequence: np.ndarray) -> np.ndarray:
 
 def place_of_part(whole: list[int], part: list[int], start: int) -> int:
     """Where `part` begins in `whole`."""
-    for offset in range(start, len(whole) - len(part) + 1):
-        if whole[offset : offset + len(part)] == part:
+    size = len(part)
+    last = len(whole) - size
+    for offset in range(start, last + 1):
+        if whole[offset : offset + size] == part:
             return offset
     raise ModelError(
         "This slow tokenizer rewrites its pieces, so tokens can't be matched to the text."
@@ -287,16 +346,20 @@ def letter_groups(text: str) -> Iterator[Span]:
     """Spans of characters that normalisation merges: a letter and its accents, ｶ and ﾞ, the parts of 한."""
     start = 0
     for place in range(1, len(text) + 1):
-        before, char = text[start:place], text[place : place + 1]
-        apart = unicodedata.normalize("NFKC", before) + unicodedata.normalize("NFKC", char)
-        if not char or unicodedata.normalize("NFKC", before + char) == apart:
+        before = text[start:place]
+        following = text[place : place + 1]  # nothing behind the last character
+        together = unicodedata.normalize("NFKC", before + following)
+        apart = unicodedata.normalize("NFKC", before)
+        apart += unicodedata.normalize("NFKC", following)
+        if not following or together == apart:
             yield start, place
             start = place
 
 
 def bare_characters(text: str) -> str:
     """A text after compatibility normalisation, without white space."""
-    return "".join(unicodedata.normalize("NFKC", text).split())
+    normal = unicodedata.normalize("NFKC", text)
+    return "".join(normal.split())
 
 
 def align(names: list[str], text: str, unknown: set[str]) -> list[Span]:
@@ -313,17 +376,21 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[Span]:
         bare += plain
         origins += [(start, end)] * len(plain)
 
+    places = places_of_pieces(names, bare, unknown)
     spans: list[Span] = []
-    for first, last in with_gaps_filled(places_of_pieces(names, bare, unknown), len(bare)):
+    left, right = 0, min(1, len(text))  # the span before, or the first character
+    for first, last in with_gaps_filled(places, len(bare)):
         if first < last:
-            begin, _ = origins[first]
-            _, end = origins[last - 1]
-            spans.append((begin, end))
-            continue
-        # a piece without letters: the space before what follows, which may be within a ligature: ﷺ
-        place = origins[first][0] if first < len(origins) else len(text)
-        left, right = spans[-1] if spans else (0, min(1, len(text)))
-        spans.append((max(left, place - 1), max(right, place)))
+            left, _ = origins[first]
+            _, right = origins[last - 1]
+        else:
+            # a piece without letters: the space before what follows, which may be within a ligature: ﷺ
+            place = len(text)
+            if first < len(origins):
+                place, _ = origins[first]
+            left = max(left, place - 1)
+            right = max(right, place)
+        spans.append((left, right))
     return spans
 
 
@@ -332,30 +399,35 @@ def places_of_pieces(names: list[str], bare: str, unknown: set[str]) -> list[Spa
     places: list[Span | None] = []
     cursor = 0
     for name in names:
-        piece = "" if name in unknown else bare_characters(name.replace("▁", ""))
-        end = cursor + len(piece) + 24
-        place = bare.find(piece, cursor, end)
+        piece = ""
+        if name not in unknown:
+            without_marks = name.replace("▁", "")
+            piece = bare_characters(without_marks)
+        size = len(piece)
+        place = bare.find(piece, cursor, cursor + size + FAR)
         if not piece or place < 0:
             places.append(None)
             continue
-        cursor = place + len(piece)
+        cursor = place + size
         places.append((place, cursor))
     return places
 
 
 def with_gaps_filled(places: list[Span | None], size: int) -> list[Span]:
     """The places, where those that are not known lie between their neighbours."""
-    following = [size]  # where what is known behind each place begins, from the last place on
+    begins_behind = []  # where what is known behind each place begins, from the last place on
+    after = size
     for place in reversed(places):
-        following.append(following[-1] if place is None else place[0])
+        begins_behind.append(after)
+        if place is not None:
+            after, _ = place
 
     filled = []
     before = 0
-    for number, place in enumerate(places):
-        after = following[len(places) - 1 - number]
+    for place, after in zip(places, reversed(begins_behind), strict=True):
         if place is None:
             place = (min(before, after), after)
         else:
-            before = place[1]
+            _, before = place
         filled.append(place)
     return filled

@@ -2,14 +2,15 @@
 
 A keep rule draws a set K of tokens, and attention i → j is allowed where
 
-    self, decoder   j ≤ i and (j ∈ K or j = i)     row i predicts from K∩<i ∪ {i}: the set that a search evaluates
+    self, decoder   j ≤ i and (j ∈ K or j = i)     row i predicts from itself and what is kept before it, as in a search
     encoder         j ∈ K or j = i                 what is not kept reads, but nobody reads it
     cross           j ∈ K                          a row without a kept source token gives 0
 
-in all layers. `heads` says whether all heads see the same set (`alike`) or each draws its own (`each`). Only a set that
-all heads share is one that evaluation can ask about: with sets of their own, what one head misses another one sees. P0
-describes one set for all heads for its language models (`uniform_length`); in its translation code (`inverse_length`)
-heads see the sets of other examples by a slip of indices. So `alike` and `each` are the defaults of these two.
+in all layers. The setting `heads` of a rule says whether all heads see the same set (`alike`) or each draws its own
+(`each`). Only a set that all heads share is one that evaluation can ask about: with sets of their own, what one head
+misses another one sees. P0 describes one set for all heads for its language models (`uniform_length`); in its
+translation code (`inverse_length`) heads see the sets of other examples by a slip of indices. So `alike` and `each` are
+the defaults of these two.
 
 Deviations: sets are drawn for each example, not once for a batch, and T is the example's own length, not the padded
 one, so that neighbours do not matter. Tokens that evaluation can't remove (the special tokens that a tokenizer puts in

@@ -53,9 +53,9 @@ def probability_from_token_logits(
 ) -> float:
     """The probability of the predicted class from each token alone, averaged over the tokens of one text (P3 Table 3).
 
-    logits [t] of a binary decoder (class 1 has σ(logit), class 0 has σ(−logit)), or [t, c] (softmax). P3 averages over
-    the texts that are predicted correctly. Near the probability of the whole text: all states say the same, and
-    attention chooses among equals. NaN without real tokens.
+    logits [t] of a linear layer with one output (class 1 has σ(logit), class 0 has σ(−logit)), or [t, c] (softmax). P3
+    averages over the texts that are predicted correctly. Where it is near the probability of the whole text, all states
+    say the same, and attention chooses among equals. NaN without real tokens.
     """
     of_tokens = np.asarray(logits, np.float64)
     if of_tokens.ndim not in (1, 2):
@@ -86,7 +86,7 @@ def probability_from_token_logits(
 def log_probability_of_binary_logits(logits: np.ndarray, predicted: int) -> np.ndarray:
     """[t] ln σ(logit) of class 1, ln σ(−logit) of class 0."""
     exponents = -logits if predicted else logits
-    log_p: np.ndarray = -np.logaddexp(0.0, exponents)  # −ln(1 + e^…)
+    log_p: np.ndarray = -np.logaddexp(0.0, exponents)  # ln σ(x) = −ln(1 + e^−x)
     return log_p
 
 

@@ -35,13 +35,15 @@ class Step:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """x [.. s t d] of one row of the batch; `scale` [s d] is cut to it."""
-        return self.centre(x) * self.scale.unsqueeze(-2)
+        scale = self.scale.unsqueeze(-2)
+        return self.centre(x) * scale
 
     def centre(self, x: torch.Tensor) -> torch.Tensor:
         """x without its mean, if it is taken away."""
         if not self.centred:
             return x
-        return x - x.mean(-1, keepdim=True)
+        mean = x.mean(-1, keepdim=True)
+        return x - mean
 
     def of_rows(self, rows: slice) -> Step:
         """The step of some rows, after `cut`."""
@@ -53,7 +55,8 @@ class Step:
         """The step of one row of the batch without its padding: a scale [s d], or [1 d] for all."""
         scale = self.scale
         if scale.dim() == 3:
-            scale = scale[min(row, len(scale) - 1)]
+            last = len(scale) - 1
+            scale = scale[min(row, last)]
             if len(scale) > 1:
                 scale = scale[rows]
         if scale.dim() != 2:
@@ -81,15 +84,20 @@ class Write:
     def cut(self, row: int, rows: slice, cols: slice) -> Write:
         """One row of the batch without its padding: the same fields without b; values [h t d] are projected."""
         projection = followed_tensor(self.projection)
+        rest = followed_tensor(self.rest)
+        total = followed_tensor(self.total)
+        output = followed_tensor(self.output)
+
         values = self.values[row, :, cols]  # [h t e]
-        weight = projection.reshape(len(values), values.shape[-1], -1)
+        heads, _, width = values.shape
+        of_heads = projection.reshape(heads, width, -1)
         own = Write(
             weights=self.weights[row, :, rows, cols],
-            values=values @ weight,
+            values=values @ of_heads,
             steps=[step.cut(row, rows) for step in self.steps],
-            rest=followed_tensor(self.rest)[row, rows],
-            total=followed_tensor(self.total)[row, rows],
-            output=followed_tensor(self.output)[row, rows],
+            rest=rest[row, rows],
+            total=total[row, rows],
+            output=output[row, rows],
         )
         if self.norm is not None:
             own.norm = self.norm.cut(row, rows)
@@ -97,12 +105,15 @@ class Write:
 
     def parts(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s t d] what each token adds to each row, after `cut`, as far as the output; the rest not included."""
-        found = torch.einsum("hst,htd->std", self.weights[:, rows], self.values)
-        for step in self.steps:
-            found = step.of_rows(rows)(found)
-        if self.norm is None:
-            return found
-        return self.norm.of_rows(rows)(found)
+        weights = self.weights[:, rows]
+        found = torch.einsum("hst,htd->std", weights, self.values)
+        steps = list(self.steps)
+        if self.norm is not None:
+            steps.append(self.norm)
+        for step in steps:
+            step_of_rows = step.of_rows(rows)
+            found = step_of_rows(found)
+        return found
 
     def own(self, rows: slice = slice(None)) -> torch.Tensor:
         """[s d] the rest of each row, as far as the output."""
@@ -110,7 +121,8 @@ class Write:
         if self.norm is None:
             return rest
         norm = self.norm.of_rows(rows)
-        return norm.centre(rest) * norm.scale
+        centred = norm.centre(rest)
+        return centred * norm.scale
 
 
 def followed_tensor(tensor: torch.Tensor | None) -> torch.Tensor:
@@ -147,14 +159,20 @@ class Writes(Products):
     @property
     def complete(self) -> bool:
         """Every attention was followed into the residual stream."""
-        return bool(self.writes) and all(write.complete for write in self.writes.values())
+        for write in self.writes.values():
+            if not write.complete:
+                return False
+        return bool(self.writes)
 
     def result_of_product(
         self, mark: Mark, weights: torch.Tensor, values: torch.Tensor, product: torch.Tensor
     ) -> torch.Tensor:
-        shape = (*mark.heads, *weights.shape[-2:])
+        *_, rows, columns = weights.shape
+        by_head = weights.detach().reshape(*mark.heads, rows, columns)
         own = mark.per_head(values.detach())
-        write = Write(weights.detach().reshape(shape), own.expand(*mark.heads, *own.shape[-2:]))
+        *_, tokens, width = own.shape
+        values_by_head = own.expand(*mark.heads, tokens, width)
+        write = Write(by_head, values_by_head)
         self.writes[mark.number] = write
         self._places[id(product)] = Place(product, write, "heads")
         return product
@@ -163,14 +181,16 @@ class Writes(Products):
         self, name: str, function: Function, args: Arguments, kwargs: Options
     ) -> Result:
         result = function(*args, **kwargs)
-        given = list(tensors_in((*args, *kwargs.values())))
+        everything = (*args, *kwargs.values())
+        given = list(tensors_in(everything))
         places = [self._places.get(id(tensor)) for tensor in given]
         behind = self.sums_behind(given, places)
         if behind:
             for made in tensors_in([result]):
                 self._behind[id(made)] = (made, behind)
+
         if isinstance(result, torch.Tensor) and any(places):
-            if name == "add" and len(given) == 2 and given[0].shape == given[1].shape:
+            if name == "add" and have_equal_shapes(given):
                 self.follow_sum(given, places, result)
             else:
                 self.follow_step(name, args, kwargs, places, result)
@@ -180,8 +200,10 @@ class Writes(Products):
         """The sums that the arguments of a function are, or were made from."""
         behind: set[int] = set()
         for tensor, place in zip(given, places, strict=True):
-            if id(tensor) in self._behind:
-                behind |= self._behind[id(tensor)][1]
+            number = id(tensor)
+            if number in self._behind:
+                _, sums = self._behind[number]
+                behind |= sums
             if place is not None and place.stage == "sum":
                 behind.add(id(place.write))
         return behind
@@ -196,18 +218,26 @@ class Writes(Products):
     ) -> None:
         """A function was applied to a tensor on its way: where does that leave its result?"""
         place = next(place for place in places if place is not None)
-        write, stage = place.write, place.stage
-        if name in SHAPES and place is places[0]:
+        write = place.write
+        stage = place.stage
+        only_moved = name in SHAPES and place is places[0]
+        if only_moved:
             pass
-        elif stage == "heads" and name in ("linear", "addmm"):
-            write.projection = args[2] if name == "addmm" else args[1].mT
+        elif stage == "heads" and name == "linear":
+            write.projection = args[1].mT
+            stage = "branch"
+        elif stage == "heads" and name == "addmm":
+            write.projection = args[2]
             stage = "branch"
         elif stage == "branch" and name == "mul" and has_factor(args, place):
-            write.steps.append(scaling_step(args, place, result))
+            step = scaling_step(args, place, result)
+            write.steps.append(step)
         elif stage == "branch" and name == "layer_norm":
-            write.steps.append(layer_norm_step(args, kwargs))
+            step = layer_norm_step(args, kwargs)
+            write.steps.append(step)
         elif stage == "sum" and name == "layer_norm":
-            write.norm, write.output = layer_norm_step(args, kwargs), result.detach()
+            write.norm = layer_norm_step(args, kwargs)
+            write.output = result.detach()
             return
         else:
             return
@@ -221,24 +251,43 @@ class Writes(Products):
             if place is None or place.stage == "heads":
                 continue
             write = place.write
-            _, sums = self._behind.get(id(other), (None, set()))
-            if place.stage == "sum" and id(write) in sums:
-                # made from the sum itself: the next sublayer; the sum as it was goes on, so no norm belongs to it
-                write.norm, write.output = None, write.total
+            if place.stage == "sum" and self.is_made_from_sum(other, write):
+                # the next sublayer; the sum as it was goes on, so no norm belongs to it
+                write.norm = None
+                write.output = write.total
                 continue
             if place.stage == "sum" and self.is_on_branch(other):
                 continue  # the next attention of the stream; it has its turn in this loop
-            if place.stage == "branch" or write.rest is None:
-                write.rest = other.detach()
-            else:
-                write.rest = write.rest + other.detach()
-            write.total = write.output = result.detach()
+
+            rest = other.detach()
+            if place.stage == "sum" and write.rest is not None:
+                rest = write.rest + rest
+            write.rest = rest
+            total = result.detach()
+            write.total = total
+            write.output = total
             self._places[id(result)] = Place(result, write, "sum")
+
+    def is_made_from_sum(self, tensor: torch.Tensor, write: Write) -> bool:
+        """Whether a tensor was made from the sum that an attention is part of."""
+        behind = self._behind.get(id(tensor))
+        if behind is None:
+            return False
+        _, sums = behind
+        return id(write) in sums
 
     def is_on_branch(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor is a branch that has not joined the residual stream yet."""
         place = self._places.get(id(tensor))
         return place is not None and place.stage == "branch"
+
+
+def have_equal_shapes(tensors: list[torch.Tensor]) -> bool:
+    """Whether these are two tensors of one shape."""
+    if len(tensors) != 2:
+        return False
+    one, other = tensors
+    return one.shape == other.shape
 
 
 def has_factor(args: Arguments, place: Place) -> bool:
@@ -256,11 +305,13 @@ def scaling_step(args: Arguments, place: Place, result: torch.Tensor) -> Step:
 
 def layer_norm_step(args: Arguments, kwargs: Options) -> Step:
     """A layer norm with its deviation taken as given."""
-    x, shape = args[0].detach(), args[1]
+    x = args[0].detach()
+    shape = args[1]
     weight = argument(args, kwargs, 2, "weight")
     eps = argument(args, kwargs, 4, "eps", 1e-5)
     axes = tuple(range(-len(shape), 0))
-    scale = (x.var(axes, unbiased=False, keepdim=True) + eps).rsqrt()
+    variance = x.var(axes, unbiased=False, keepdim=True)
+    scale = (variance + eps).rsqrt()
     if weight is not None:
         scale = scale * weight.detach()
     return Step(scale, centred=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -67,28 +68,31 @@ def score_by_prefixes(
     """Answers to all questions through the memory's trie, whose nodes stay below its room."""
     trie = trie_of(memory, runner)
     results = [blank_answers(question) for question in questions]
-    sets: list[KeptSet] = []
-    for owner, question in enumerate(questions):
-        sets += [KeptSet(owner, row) for row in range(len(question.keep))]
+    sets = sets_of_questions(questions)
     start = 0
     while start < len(sets):
         room = nodes_that_fit(trie, memory.room)
-        if start or 4 * len(trie) > 3 * room:  # it was full, or will be soon
-            trie.forget(known_nodes(questions, sets[start:], trie))
-        if 4 * len(trie) > 3 * room:  # still no place for new ones: begin again
+        was_full = start > 0
+        if was_full or nearly_full(trie, room):
+            to_come = sets[start:]
+            needed = known_nodes(questions, to_come, trie)
+            trie.forget(needed)
+        if nearly_full(trie, room):  # still no place for new ones: begin again
             trie.forget()
+
         known = len(trie)
         try:
             entered = enter_sets(questions, sets, start, trie, room)
-            part = sets[start : entered.stop]
             encoded = encode_sources(runner, trie, entered.sources)
-            compute_nodes(runner, trie, np.arange(known, len(trie)))
+            new = np.arange(known, len(trie))
+            compute_nodes(runner, trie, new)
         except BaseException:
             trie.forget(range(known))  # nodes without their numbers must not be believed
             raise
 
         for number, length in encoded.items():
-            results[part[number].owner].tokens += length
+            owner = sets[start + number].owner
+            results[owner].tokens += length
         for owner, count in entered.new_nodes.items():
             results[owner].tokens += count
         read_answers(trie, entered.readings, results)
@@ -100,6 +104,16 @@ def score_by_prefixes(
     return results
 
 
+def sets_of_questions(questions: Sequence[Question]) -> list[KeptSet]:
+    """All sets that the questions ask about."""
+    sets = []
+    for owner, question in enumerate(questions):
+        for row in range(len(question.keep)):
+            kept_set = KeptSet(owner, row)
+            sets.append(kept_set)
+    return sets
+
+
 def trie_of(memory: Memory, runner: Runner) -> Trie:
     """The prefixes that were computed with the runner's present weights."""
     view = runner.view
@@ -108,19 +122,29 @@ def trie_of(memory: Memory, runner: Runner) -> Trie:
     return memory.trie
 
 
+def nearly_full(trie: Trie, room: int) -> bool:
+    """Whether more than three quarters of its room are taken."""
+    return 4 * len(trie) > 3 * room
+
+
 def nodes_that_fit(trie: Trie, limit: int) -> int:
     """How many nodes fit into so many bytes; before the first one nobody knows how large they are."""
-    per_node = trie.bytes // max(1, len(trie))
+    nodes = max(1, len(trie))
+    per_node = trie.bytes // nodes
     if not per_node:
         return 2 * NODES
     # pools grow by doubling, so that only a power of two keeps their memory below the limit
-    return 1 << max(0, (limit // per_node).bit_length() - 1)
+    fits = limit // per_node
+    power = max(0, fits.bit_length() - 1)
+    return 1 << power
 
 
 def source_of_set(questions: Sequence[Question], kept_set: KeptSet) -> Source:
     """What a set of kept tokens stands on."""
     question = questions[kept_set.owner]
-    return source_of(question.encoding, np.flatnonzero(question.keep[kept_set.row]))
+    keep = question.keep[kept_set.row]
+    kept = np.flatnonzero(keep)
+    return source_of(question.encoding, kept)
 
 
 def enter_sets(
@@ -132,16 +156,19 @@ def enter_sets(
         kept_set = sets[number]
         source = source_of_set(questions, kept_set)
         before = len(trie)
-        if number > start and before + len(source.read) > room:
+        fits = before + len(source.read) <= room
+        if number > start and not fits:
             entered.stop = number
             return entered
 
         path = trie.path(source.tokens, source.positions, source.stem)
         new_nodes = len(trie) - before
         owner = kept_set.owner
+        target = questions[owner].target
+        earlier_nodes = entered.new_nodes.get(owner, 0)
+        entered.new_nodes[owner] = earlier_nodes + new_nodes
         entered.sources.append(source)
-        entered.new_nodes[owner] = entered.new_nodes.get(owner, 0) + new_nodes
-        entered.readings += readings_of_set(kept_set, questions[owner].target, source, path)
+        entered.readings += readings_of_set(kept_set, target, source, path)
     return entered
 
 
@@ -150,7 +177,8 @@ def readings_of_set(
 ) -> list[Reading]:
     """The numbers of a set, one for each token of its target; `path` holds the nodes of its tokens."""
     readings = []
-    for column, place in enumerate(np.searchsorted(source.read, target.rows)):
+    places = np.searchsorted(source.read, target.rows)
+    for column, place in enumerate(places):
         reading = Reading(
             owner=kept_set.owner,
             place=(kept_set.row, column),
@@ -169,14 +197,21 @@ def known_nodes(questions: Sequence[Question], sets: Sequence[KeptSet], trie: Tr
     needed: set[int] = set()
     for kept_set in sets:
         source = source_of_set(questions, kept_set)
-        needed.update(trie.known(source.tokens, source.positions, source.stem))
+        path = trie.known(source.tokens, source.positions, source.stem)
+        needed.update(path)
     return needed
 
 
 def read_answers(trie: Trie, readings: Sequence[Reading], results: Sequence[Scored]) -> None:
     """Put hidden states through the head and write value, rank, margin and prediction where they belong."""
-    plain = [reading for reading in readings if reading.rival is None]
-    contrasted = [reading for reading in readings if reading.rival is not None]
+    plain = []
+    contrasted = []
+    for reading in readings:
+        if reading.rival is None:
+            plain.append(reading)
+        else:
+            contrasted.append(reading)
+
     for group in (plain, contrasted):
         group.sort(key=lambda reading: reading.slot)
         for start in range(0, len(group), HEAD):
@@ -184,10 +219,11 @@ def read_answers(trie: Trie, readings: Sequence[Reading], results: Sequence[Scor
             answers = answers_at_nodes(trie, part)
             for number, reading in enumerate(part):
                 result = results[reading.owner]
-                result.value[reading.place] = answers.value[number, 0]
-                result.rank[reading.place] = answers.rank[number, 0]
-                result.margin[reading.place] = answers.margin[number, 0]
-                result.predicted[reading.place] = answers.predicted[number, 0]
+                place = reading.place
+                result.value[place] = answers.value[number, 0]
+                result.rank[place] = answers.rank[number, 0]
+                result.margin[place] = answers.margin[number, 0]
+                result.predicted[place] = answers.predicted[number, 0]
 
 
 @torch.inference_mode()
@@ -205,16 +241,22 @@ def answers_at_nodes(trie: Trie, readings: Sequence[Reading]) -> Scored:
         ids.append([reading.token])
         contrast_ids.append([reading.rival])
     slots = list(place_of)
-    slots += [slots[-1]] * max(0, ROWS - len(slots))
+    missing = max(0, ROWS - len(slots))
+    slots += [slots[-1]] * missing
 
     device = trie.hidden.device
-    states = trie.hidden[torch.tensor(slots, device=device)]
+    rows = torch.tensor(slots, device=device)
+    states = trie.hidden[rows]
     logits = logits_behind_blocks(trie.view, states)
-    own = logits[torch.tensor(places, device=device)]
-    columns = Columns(own[:, None], torch.tensor(ids, device=device))
+
+    row_of_reading = torch.tensor(places, device=device)
+    own = logits[row_of_reading]
+    outcomes = torch.tensor(ids, device=device)
+    columns = Columns(own[:, None], outcomes)
     if readings[0].rival is not None:
         columns.contrast = torch.tensor(contrast_ids, device=device)
-    return answers_in(columns, [reading.output for reading in readings])
+    outputs = [reading.output for reading in readings]
+    return answers_in(columns, outputs)
 
 
 # -- what a model computes at nodes --------------------------------------------------------------------------
@@ -246,16 +288,20 @@ class Source:
         """The source tokens with their positions, as a key."""
         if not self.encodes:
             return None
-        encoding, places = self.encoding, self.places
-        return encoding.ids[places].tobytes(), encoding.positions[places].tobytes()
+        ids = self.encoding.ids[self.places]
+        positions = self.encoding.positions[self.places]
+        return ids.tobytes(), positions.tobytes()
 
 
 def source_of(encoding: Encoding, kept: np.ndarray) -> Source:
     """The source of a set of kept tokens, and what the decoder reads of it."""
     if encoding.segments[0] != "source":
-        return Source(encoding, kept[:0], kept, encodes=False)
+        nothing = kept[:0]
+        return Source(encoding, places=nothing, read=kept, encodes=False)
     inside = encoding.segment[kept] == 0
-    return Source(encoding, kept[inside], kept[~inside], encodes=True)
+    places = kept[inside]
+    prefix = kept[~inside]
+    return Source(encoding, places=places, read=prefix, encodes=True)
 
 
 def encode_sources(runner: Runner, trie: Trie, sources: Sequence[Source]) -> dict[int, int]:
@@ -270,15 +316,18 @@ def encode_sources(runner: Runner, trie: Trie, sources: Sequence[Source]) -> dic
             return {}
         length = len(source.places)
         group = by_length.setdefault(length, {})
-        if source.stem not in trie.sources and source.stem not in group:
-            group[source.stem] = source
+        stem = source.stem
+        if stem not in trie.sources and stem not in group:
+            group[stem] = source
             new[number] = length
 
     for length, group in by_length.items():
         if length == 0:
             weight = next(trie.view.parameters())
-            nothing = weight.new_zeros(0, runner.loaded.setting("d_model"))
-            trie.sources.update(dict.fromkeys(group, nothing))
+            width = runner.loaded.setting("d_model")
+            nothing = weight.new_zeros(0, width)
+            for stem in group:
+                trie.sources[stem] = nothing
             continue
         several = list(group.values())
         step = max(1, runner.budget.tokens // length)
@@ -295,44 +344,59 @@ def encoder_states(runner: Runner, trie: Trie, sources: Sequence[Source]) -> tor
     ids = []
     positions = []
     for source in sources:
-        ids.append(source.encoding.ids[source.places])
-        positions.append(source.encoding.positions[source.places])
+        encoding = source.encoding
+        ids.append(encoding.ids[source.places])
+        positions.append(encoding.positions[source.places])
+
     tokens = runner.put(np.stack(ids))
     call = Call(positions=[runner.put(np.stack(positions))])
-    inputs: ModelInputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
-    return runner.run_part(trie.view.get_encoder(), call, inputs)
+    inputs: ModelInputs = {
+        "input_ids": tokens,
+        "attention_mask": torch.ones_like(tokens),
+    }
+    encoder = trie.view.get_encoder()
+    return runner.run_part(encoder, call, inputs)
 
 
 def compute_nodes(runner: Runner, trie: Trie, new: np.ndarray) -> None:
     """Compute new nodes, parents before children, and keep their keys, values and hidden states."""
     if not len(new):
         return
-    first: dict[Hashable, int] = {}
+    by_stem: dict[Hashable, list[int]] = {}
     for slot in new.tolist():
-        first.setdefault(trie.stems[slot], slot)
+        stem = trie.stems[slot]
+        by_stem.setdefault(stem, []).append(slot)
     # sources together; parents come first
-    order = sorted(new.tolist(), key=lambda slot: first[trie.stems[slot]])
-    for start in range(0, len(order), NODES):
-        slots = np.array(order[start : start + NODES])
+    order = list(chain.from_iterable(by_stem.values()))
+
+    blocks = blocks_of_view(trie.view)
+    total = len(order)
+    for start in range(0, total, NODES):
+        end = min(start + NODES, total)
+        slots = np.array(order[start:end])
         packed = packed_nodes(runner, trie, slots)
         inputs = arguments_of_nodes(runner, trie, slots, packed)
-        call = Call(positions=[packed.positions[None]], packed=packed)
+        positions = packed.positions[None]
+        call = Call(positions=[positions], packed=packed)
         with torch.inference_mode():
-            hidden = runner.run_part(blocks_of_view(trie.view), call, inputs)
+            hidden = runner.run_part(blocks, call, inputs)
             trie.write_hidden(packed.slots, hidden[0])
-        progress.report(min(start + NODES, len(order)), len(order))
+        progress.report(end, total)
 
 
 def packed_nodes(runner: Runner, trie: Trie, slots: np.ndarray) -> Packed:
     """The nodes as one packed sequence."""
     ancestors = trie.ancestors(slots)
+    depth = trie.depth[slots]
+    positions = trie.position[slots]
+    seen = trie.position[ancestors]
     return Packed(
         trie=trie,
         slots=runner.put(slots),
         ancestors=runner.put(ancestors),
-        depth=runner.put(trie.depth[slots]),
-        positions=runner.put(trie.position[slots]),
-        seen=runner.put(trie.position[ancestors]),
+        depth=runner.put(depth),
+        positions=runner.put(positions),
+        seen=runner.put(seen),
         chains=chains_of(trie.parent, slots),
     )
 
@@ -341,18 +405,31 @@ def arguments_of_nodes(
     runner: Runner, trie: Trie, slots: np.ndarray, packed: Packed
 ) -> ModelInputs:
     """What the blocks are called with for these nodes; where they stand on sources, `packed` gets these."""
-    tokens = runner.put(trie.token[slots])[None]
+    ids = trie.token[slots]
+    tokens = runner.put(ids)[None]
     inputs: ModelInputs = {
         "input_ids": tokens,
         "use_cache": False,
         "attention_mask": torch.ones_like(tokens),
     }
     if runner.loaded.family.positions == "argument":
-        inputs["position_ids"] = runner.position_ids(packed.positions[None])
+        positions = packed.positions[None]
+        inputs["position_ids"] = runner.position_ids(positions)
 
     stems = [trie.stems[slot] for slot in slots.tolist()]
-    if stems[0] is None:
-        return inputs
+    if stems[0] is not None:
+        states = put_sources(runner, trie, stems, packed)
+        inputs["encoder_hidden_states"] = states[None]
+        inputs["encoder_attention_mask"] = torch.ones(
+            1, len(states), dtype=torch.long, device=states.device
+        )
+    return inputs
+
+
+def put_sources(
+    runner: Runner, trie: Trie, stems: Sequence[Hashable], packed: Packed
+) -> torch.Tensor:
+    """[s d] the encoder states of all sources; `packed` gets where each node's source stands among them."""
     states: list[torch.Tensor] = []  # of the distinct sources, one behind the other
     start_of: dict[Hashable, int] = {}  # where each of them begins
     end = 0
@@ -362,19 +439,20 @@ def arguments_of_nodes(
         start_of[stem] = end
         end += len(state)
 
-    starts = np.array([start_of[stem] for stem in stems])
-    sizes = np.array([len(trie.sources[stem]) for stem in stems])
-    columns = np.arange(max(1, sizes.max()))[None]
-    there = columns < sizes[:, None]
-    places = np.where(there, columns + starts[:, None], 0)
+    starts = []
+    sizes = []
+    for stem in stems:
+        state = trie.sources[stem]
+        starts.append([start_of[stem]])
+        sizes.append([len(state)])
+    longest = max(1, np.max(sizes))
+    columns = np.arange(longest)[None]
+    there = columns < np.array(sizes)
+    places = np.where(there, columns + np.array(starts), 0)
     packed.source = runner.put(places)
     packed.there = runner.put(there)
 
     if end:
-        joined = torch.cat(states)
-    else:
-        joined = states[0].new_zeros(1, states[0].shape[1])
-    mask = torch.ones(1, len(joined), dtype=torch.long, device=joined.device)
-    inputs["encoder_hidden_states"] = joined[None]
-    inputs["encoder_attention_mask"] = mask
-    return inputs
+        return torch.cat(states)
+    _, width = states[0].shape
+    return states[0].new_zeros(1, width)

@@ -102,18 +102,23 @@ class Trie:
         self.parent[slot] = parent
         self.token[slot] = token
         self.position[slot] = position
-        self.depth[slot] = 1 if parent == ROOT else self.depth[parent] + 1
+        if parent == ROOT:
+            self.depth[slot] = 1
+        else:
+            self.depth[slot] = self.depth[parent] + 1
         return slot
 
     def ancestors(self, slots: np.ndarray) -> np.ndarray:
         """[q d] the path to each slot, itself included; behind its end the slot itself again."""
         depth = self.depth[slots]
-        found = np.repeat(slots[:, None], int(depth.max()), axis=1)
+        deepest = int(depth.max())
+        found = np.repeat(slots[:, None], deepest, axis=1)
         rows = np.arange(len(slots))  # whose path goes on
         here = slots.copy()
         place = depth - 1
         while True:
-            found[rows, place[rows]] = here
+            columns = place[rows]
+            found[rows, columns] = here
             here = self.parent[here]
             inside = here != ROOT
             if not inside.any():
@@ -128,19 +133,29 @@ class Trie:
         self, layer: int, slots: torch.Tensor, key: torch.Tensor, value: torch.Tensor
     ) -> None:
         """Keep keys and values [kv q d] of one layer."""
+        self.write_in_pool(self.keys, layer, slots, key)
+        self.write_in_pool(self.values, layer, slots, value)
+
+    def write_in_pool(
+        self, pools: list[torch.Tensor], layer: int, slots: torch.Tensor, new: torch.Tensor
+    ) -> None:
+        """Keep new keys, or new values, in the pool of their layer."""
         room = len(self.parent)
-        for pools, new in ((self.keys, key), (self.values, value)):
-            if layer == len(pools):
-                heads, _, width = new.shape
-                pools.append(new.new_zeros(heads, room, width))
-            pools[layer] = pool_with_room(pools[layer], room, 1)
-            pools[layer].index_copy_(1, slots, new)
+        if layer == len(pools):
+            heads, _, width = new.shape
+            empty = new.new_zeros(heads, room, width)
+            pools.append(empty)
+        pool = pool_with_room(pools[layer], room, 1)
+        pool.index_copy_(1, slots, new)
+        pools[layer] = pool
 
     def write_hidden(self, slots: torch.Tensor, hidden: torch.Tensor) -> None:
         """Keep the last hidden states [q d]."""
+        room = len(self.parent)
         if self.hidden is None:
-            self.hidden = hidden.new_zeros(len(self.parent), hidden.shape[1])
-        self.hidden = pool_with_room(self.hidden, len(self.parent), 0)
+            _, width = hidden.shape
+            self.hidden = hidden.new_zeros(room, width)
+        self.hidden = pool_with_room(self.hidden, room, 0)
         self.hidden.index_copy_(0, slots, hidden)
 
     @property
@@ -151,63 +166,103 @@ class Trie:
             heads, _, width = pool.shape
             per_slot += heads * width * pool.element_size()
         if self.hidden is not None:
-            per_slot += self.hidden.shape[1] * self.hidden.element_size()
+            _, width = self.hidden.shape
+            per_slot += width * self.hidden.element_size()
+
+        of_nodes = per_slot * len(self)
         of_sources = sum(state.nbytes for state in self.sources.values())
-        return per_slot * len(self) + of_sources
+        return of_nodes + of_sources
 
     def forget(self, kept: Iterable[int] = ()) -> None:
         """Drop every node that is not on a path to one of `kept`; what is dropped is computed again when asked for."""
-        alive: set[int] = set()
-        for slot in kept:
-            while slot != ROOT and slot not in alive:
-                alive.add(slot)
-                slot = int(self.parent[slot])
+        alive = self.with_ancestors(kept)
         # parents have lower slots than children, before and after
-        order = np.array(sorted(alive), np.int64)
-        new_slots = {int(old): place for place, old in enumerate(order)}
+        order = sorted(alive)
+        new_slots = {old: place for place, old in enumerate(order)}
         new_slots[ROOT] = ROOT
+
         slots = {}
         for (parent, stem, token, position), slot in self._slots.items():
             if slot in alive:
-                slots[new_slots[parent], stem, token, position] = new_slots[slot]
+                new_parent = new_slots[parent]
+                slots[new_parent, stem, token, position] = new_slots[slot]
         self._slots = slots
 
-        room = max(FIRST, 1 << max(0, int(len(order) - 1).bit_length()))
-        parents = [new_slots[int(old)] for old in self.parent[order]]
-        self.parent = roomy_column(np.array(parents, np.int64), room)
-        self.token = roomy_column(self.token[order], room)
-        self.position = roomy_column(self.position[order], room)
-        self.depth = roomy_column(self.depth[order], room)
-        self.stems = [self.stems[old] for old in order]
-        used = set(self.stems)
-        self.sources = {stem: state for stem, state in self.sources.items() if stem in used}
+        index = np.array(order, np.int64)
+        room = room_for(len(order))
+        self.forget_columns(index, new_slots, room)
+        self.forget_states(index, room)
 
-        index = torch.from_numpy(order)
+    def with_ancestors(self, slots: Iterable[int]) -> set[int]:
+        """These nodes, and all on the paths to them."""
+        found: set[int] = set()
+        for slot in slots:
+            while slot != ROOT and slot not in found:
+                found.add(slot)
+                slot = int(self.parent[slot])
+        return found
+
+    def forget_columns(self, kept: np.ndarray, new_slots: dict[int, int], room: int) -> None:
+        """Keep what is known of the nodes in some slots, and let their parents be found in the new slots."""
+        old_parents = self.parent[kept].tolist()
+        parents = [new_slots[old] for old in old_parents]
+        new_parents = np.array(parents, np.int64)
+        tokens = self.token[kept]
+        positions = self.position[kept]
+        depths = self.depth[kept]
+
+        self.parent = roomy_column(new_parents, room)
+        self.token = roomy_column(tokens, room)
+        self.position = roomy_column(positions, room)
+        self.depth = roomy_column(depths, room)
+        self.stems = [self.stems[old] for old in kept]
+
+    def forget_states(self, kept: np.ndarray, room: int) -> None:
+        """Keep what the model computed at the nodes in some slots, and of the sources that they stand on."""
+        used = set(self.stems)
+        sources = {}
+        for stem, state in self.sources.items():
+            if stem in used:
+                sources[stem] = state
+        self.sources = sources
+
+        index = torch.from_numpy(kept)
         self.keys = [rows_of_pool(pool, index, room, 1) for pool in self.keys]
         self.values = [rows_of_pool(pool, index, room, 1) for pool in self.values]
         if self.hidden is not None:
             self.hidden = rows_of_pool(self.hidden, index, room, 0)
 
 
+def room_for(nodes: int) -> int:
+    """How many slots there are for so many nodes: a power of two."""
+    power = max(0, (nodes - 1).bit_length())
+    return max(FIRST, 1 << power)
+
+
 def roomy_column(column: np.ndarray, room: int) -> np.ndarray:
     """The numbers with zeros behind them, as many as there is room for."""
     result = np.zeros(room, np.int64)
-    result[: len(column)] = column
+    used = len(column)
+    result[:used] = column
     return result
 
 
 def rows_of_pool(pool: torch.Tensor, index: torch.Tensor, room: int, dim: int) -> torch.Tensor:
     """Some slots of a pool, with room for more behind them."""
-    return pool_with_room(pool.index_select(dim, index.to(pool.device)), room, dim)
+    index_there = index.to(pool.device)
+    rows = pool.index_select(dim, index_there)
+    return pool_with_room(rows, room, dim)
 
 
 def pool_with_room(pool: torch.Tensor, room: int, dim: int) -> torch.Tensor:
     """The pool with at least `room` slots along `dim`."""
-    if pool.shape[dim] >= room:
+    missing = room - pool.shape[dim]
+    if missing <= 0:
         return pool
     shape = list(pool.shape)
-    shape[dim] = room - pool.shape[dim]
-    return torch.cat([pool, pool.new_zeros(shape)], dim)
+    shape[dim] = missing
+    empty = pool.new_zeros(shape)
+    return torch.cat([pool, empty], dim)
 
 
 # -- new nodes as one packed sequence ------------------------------------------------------------------------
@@ -254,14 +309,21 @@ class Packed:
     def mask(self, rule: MaskRule | None, dtype: torch.dtype) -> torch.Tensor:
         """[1 1 q d] additive: the family's rule about original positions, and nothing behind the path."""
         device = self.seen.device
-        allowed = torch.arange(self.seen.shape[1], device=device) < self.depth[:, None]
+        _, deepest = self.seen.shape
+        places = torch.arange(deepest, device=device)
+        allowed = places < self.depth[:, None]
         if rule is not None:
             first = torch.zeros(1, 1, 1, 1, dtype=torch.long, device=device)
             queries = self.positions[None, None, :, None]
-            allowed = allowed & rule(first, first, queries, self.seen[None, None])
+            keys = self.seen[None, None]
+            by_rule = rule(first, first, queries, keys)
+            allowed = allowed & by_rule
+
         zero = torch.zeros((), dtype=dtype, device=device)
-        additive = zero.where(allowed, torch.finfo(dtype).min)
-        return additive.reshape(1, 1, *allowed.shape[-2:])
+        lowest = torch.finfo(dtype).min
+        additive = zero.where(allowed, lowest)
+        *_, rows, columns = allowed.shape
+        return additive.reshape(1, 1, rows, columns)
 
     def attend(
         self,
@@ -282,18 +344,19 @@ class Packed:
         else:
             pool = self.pool_of_ancestors(key, value, mask, bias)
         if cross not in self.plans:
-            width = pool.keys.shape[0] * pool.keys.shape[2]
-            self.plans[cross] = list(
-                blocks_of_queries(pool.lengths.cpu().numpy(), self.chains, width)
-            )
+            key_heads, _, key_width = pool.keys.shape
+            lengths = pool.lengths.cpu().numpy()
+            blocks = blocks_of_queries(lengths, self.chains, key_heads * key_width)
+            self.plans[cross] = list(blocks)
 
         _, heads, queries, _ = query.shape
-        width = pool.values.shape[-1]
+        *_, width = pool.values.shape
         result = query.new_zeros(queries, heads, width)  # nothing seen, nothing taken
         for block in self.plans[cross]:
             result[block.rows] = attend_in_block(eager, module, query, pool, block, kwargs)
         if cross:
-            result[pool.lengths == 0] = 0.0
+            sees_nothing = pool.lengths == 0
+            result[sees_nothing] = 0.0
         return result[None], None
 
     def pool_of_sources(
@@ -302,13 +365,16 @@ class Packed:
         """The encoder states of the source that each query stands on."""
         if self.source is None or self.there is None:
             raise ValueError("nodes that stand on no source have no cross-attention")
-        absent = query.new_full((), torch.finfo(query.dtype).min)
+        lowest = torch.finfo(query.dtype).min
+        absent = query.new_full((), lowest)
+        present = query.new_zeros(())
+        additive = present.where(self.there, absent)
         return KeyPool(
             keys=key[0],
             values=value[0],
             index=self.source,
             lengths=self.there.sum(1),
-            mask=query.new_zeros(()).where(self.there, absent)[None, None],
+            mask=additive[None, None],
         )
 
     def pool_of_ancestors(
@@ -321,17 +387,17 @@ class Packed:
         """The nodes' keys and values in the next layer, those that are new among them."""
         if mask is None:
             raise ValueError("packed nodes are never without a mask")
-        self.trie.write(self.layer, self.slots, key[0], value[0])
-        pool = KeyPool(
-            keys=self.trie.keys[self.layer],
-            values=self.trie.values[self.layer],
+        layer = self.layer
+        self.layer += 1
+        self.trie.write(layer, self.slots, key[0], value[0])
+        return KeyPool(
+            keys=self.trie.keys[layer],
+            values=self.trie.values[layer],
             index=self.ancestors,
             lengths=self.depth,
             mask=mask,
             bias=bias,
         )
-        self.layer += 1
-        return pool
 
 
 def attend_in_block(
@@ -347,21 +413,40 @@ def attend_in_block(
     A chain asks about the path to its end, all queries at once; others each about a path of their own.
     """
     rows, is_chain, width = block
-    paths = slice(rows.stop - 1, rows.stop) if is_chain else rows
-    slots = pool.index[paths, :width].reshape(-1)
-    shape = (pool.keys.shape[0], paths.stop - paths.start, width, -1)
-    keys = pool.keys.index_select(1, slots).view(shape).transpose(0, 1)
-    values = pool.values.index_select(1, slots).view(shape).transpose(0, 1)
+    paths = rows
+    if is_chain:
+        paths = slice(rows.stop - 1, rows.stop)
+    index = pool.index[paths, :width]
+    keys = keys_of_paths(pool.keys, index)
+    values = keys_of_paths(pool.values, index)
 
-    asked, shown = query[0, :, rows], pool.mask[0, 0, rows, :width]
+    asked = query[0, :, rows]
+    shown = pool.mask[0, 0, rows, :width]
+    near = None
     if pool.bias is not None:
         near = pool.bias[0, :, rows, :width]
-        kwargs = {**kwargs, "position_bias": near[None] if is_chain else row_by_row(near)}
+
     if is_chain:
+        if near is not None:
+            kwargs = {**kwargs, "position_bias": near[None]}
         found, _ = eager(module, asked[None], keys, values, shown[None, None], **kwargs)
         return found[0]
-    found, _ = eager(module, row_by_row(asked), keys, values, shown[:, None, None], **kwargs)
+
+    if near is not None:
+        kwargs = {**kwargs, "position_bias": row_by_row(near)}
+    queries = row_by_row(asked)
+    found, _ = eager(module, queries, keys, values, shown[:, None, None], **kwargs)
     return found[:, 0]
+
+
+def keys_of_paths(pool: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """[n kv w d] the keys, or the values, in the slots [n w] of several paths."""
+    paths, width = index.shape
+    heads = pool.shape[0]
+    slots = index.reshape(-1)
+    flat = pool.index_select(1, slots)
+    by_path = flat.view(heads, paths, width, -1)
+    return by_path.transpose(0, 1)
 
 
 def blocks_of_queries(lengths: np.ndarray, chains: list[slice], width: int) -> Iterator[QueryBlock]:
@@ -370,17 +455,29 @@ def blocks_of_queries(lengths: np.ndarray, chains: list[slice], width: int) -> I
     Long chains, in which each node is the next one's parent, run at once; the rest in blocks whose keys fit the cache.
     """
     start = 0
-    for chain in [*chains, slice(len(lengths), len(lengths))]:
+    end = len(lengths)
+    for chain in [*chains, slice(end, end)]:
         while start < chain.start:
-            longest = np.maximum.accumulate(np.maximum(lengths[start : chain.start], 1))
-            fits = longest * np.arange(1, len(longest) + 1) * width <= FLOATS
-            stop = start + max(1, int(fits.sum()))
-            if lengths[start:stop].any():
-                yield QueryBlock(slice(start, stop), False, int(lengths[start:stop].max()))
+            between = lengths[start : chain.start]
+            stop = start + count_that_fits(between, width)
+            rows = slice(start, stop)
+            longest = int(lengths[rows].max())
+            if longest:
+                yield QueryBlock(rows, is_chain=False, width=longest)
             start = stop
-        if chain.stop > chain.start and lengths[chain].any():
-            yield QueryBlock(chain, True, int(lengths[chain].max()))
+        longest = int(lengths[chain].max(initial=0))
+        if longest:
+            yield QueryBlock(chain, is_chain=True, width=longest)
         start = chain.stop
+
+
+def count_that_fits(lengths: np.ndarray, width: int) -> int:
+    """How many queries of these lengths run together, from the first one on: at least one."""
+    at_least_one = np.maximum(lengths, 1)
+    longest = np.maximum.accumulate(at_least_one)
+    counts = np.arange(1, len(longest) + 1)
+    fits = longest * counts * width <= FLOATS
+    return max(1, int(fits.sum()))
 
 
 def row_by_row(tensor: torch.Tensor) -> torch.Tensor:
@@ -390,6 +487,12 @@ def row_by_row(tensor: torch.Tensor) -> torch.Tensor:
 
 def chains_of(parent: np.ndarray, slots: np.ndarray) -> list[slice]:
     """Where long runs of nodes stand, each the parent of the next (and so all on the same source)."""
-    ends = np.flatnonzero(parent[slots[1:]] != slots[:-1]) + 1
-    borders = [0, *ends.tolist(), len(slots)]
-    return [slice(a, b) for a, b in pairwise(borders) if b - a >= CHAIN]
+    breaks = parent[slots[1:]] != slots[:-1]
+    starts = np.flatnonzero(breaks) + 1
+    borders = [0, *starts.tolist(), len(slots)]
+
+    chains = []
+    for start, end in pairwise(borders):
+        if end - start >= CHAIN:
+            chains.append(slice(start, end))
+    return chains

@@ -75,7 +75,7 @@ def probe_model(model: TransformersModel) -> TransformersModel:
     refuse_changed(runner)
     if runner.settings.changes:  # later passes run one at a time, each from the start
         log.info("%s: a pass changes the model's settings, which are put back", model.name)
-        runner.restless, runner.shares_prefixes = True, False
+        runner.one_pass_at_a_time, runner.shares_prefixes = True, False
         runner.forget_view()
     return model
 

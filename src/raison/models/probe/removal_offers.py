@@ -30,27 +30,44 @@ def working_removals(
 
     `plain` [1 m] is the logit that the untapped model gives the whole text.
     """
-    question = Question(encoding, replace(target, output="logit"), probe_sets(encoding, target))
+    question = probe_question(encoding, target)
     model.runner.removals = tuple(REMOVALS)
     values: dict[str, np.ndarray] = {}
     for name in REMOVALS:
         found = values_if_hidden(model, question, name, plain)
         if found is not None:
             values[name] = found
-    if "delete" in values:
-        agree = "mask" in values and same_values(model, values["delete"], values["mask"])
-        if not agree or not delete_holds_beyond_wide_spans(model, len(encoding)):
+
+    deleted = values.get("delete")
+    masked = values.get("mask")
+    if deleted is not None:
+        agree = masked is not None and same_values(model, deleted, masked)
+        holds = agree and delete_holds_beyond_wide_spans(model, len(encoding))
+        if not holds:
             del values["delete"]
     return list(values)
+
+
+def probe_question(encoding: Encoding, target: Target) -> Question:
+    """The logit of a target, on several parts of its text."""
+    of_logit = replace(target, output="logit")
+    keep = probe_sets(encoding, target)
+    return Question(encoding, of_logit, keep)
 
 
 def probe_sets(encoding: Encoding, target: Target) -> np.ndarray:
     """[5 t] what to keep of a text to see how it copes; the last row keeps everything."""
     free = np.flatnonzero(target.free(encoding))
-    keep = np.ones((5, len(encoding)), bool)
-    keep[0, free[::2]] = False
-    keep[1, free[1:]] = False
-    keep[2, free[: len(free) // 2]] = False
+    every_second = free[::2]
+    all_but_first = free[1:]
+    half = len(free) // 2
+    first_half = free[:half]
+
+    size = len(encoding)
+    keep = np.ones((5, size), bool)
+    keep[0, every_second] = False
+    keep[1, all_but_first] = False
+    keep[2, first_half] = False
     keep[3, free] = False  # and with it the whole source of an encoder-decoder
     return keep
 
@@ -67,21 +84,24 @@ def values_if_hidden(
         return None
     disguises = []
     for row in question.keep[:-1]:
-        disguises.append(
-            Question(encoding_with_other_words(question.encoding, row), question.target, row[None])
-        )
+        disguised = encoding_with_other_words(question.encoding, row)
+        disguises.append(Question(disguised, question.target, row[None]))
     try:
         (found,) = model.score([question], removal=removal)
-        others = [scored.value for scored in model.score(disguises, removal=removal)]
+        others = model.score(disguises, removal=removal)
     except Exception as error:  # the code of any model runs here
-        log.info("%s: can't remove by %s (%s)", model.name, removal, error_in_one_line(error))
+        reason = error_in_one_line(error)
+        log.info("%s: can't remove by %s (%s)", model.name, removal, reason)
         return None
-    if not np.isfinite(found.value).all():
+
+    values = found.value
+    if not np.isfinite(values).all():
         return None
-    expected = np.concatenate([*others, plain])
-    if not same_values(model, found.value, expected):
+    expected = [scored.value for scored in others]
+    expected.append(plain)
+    if not same_values(model, values, np.concatenate(expected)):
         return None
-    return found.value
+    return values
 
 
 def is_possible(model: TransformersModel, removal: str) -> bool:
@@ -98,11 +118,20 @@ def is_possible(model: TransformersModel, removal: str) -> bool:
 def same_values(model: TransformersModel, one: np.ndarray, other: np.ndarray) -> bool:
     """Equal up to rounding, measured by how much removing changes anything at all."""
     dtype = model.runner.loaded.dtype
-    spread = float(np.ptp(one, axis=0).max()) + float(np.ptp(other, axis=0).max())
+    eps = torch.finfo(dtype).eps
     largest = float(np.abs(one).max())
-    noise = 50 * torch.finfo(dtype).eps * max(1.0, largest)
+    noise = 50 * eps * max(1.0, largest)
+    spread = largest_range(one) + largest_range(other)
+    tolerance = dtype_tolerance(dtype) * spread + noise
+
     difference = np.abs(one - other).max()
-    return bool(difference <= dtype_tolerance(dtype) * spread + noise)
+    return bool(difference <= tolerance)
+
+
+def largest_range(values: np.ndarray) -> float:
+    """How far the rows [n m] are apart, in the column in which they are furthest apart."""
+    ranges = np.ptp(values, axis=0)
+    return float(ranges.max())
 
 
 # -- beyond windows and chunks -------------------------------------------------------------------------------
@@ -111,12 +140,15 @@ def same_values(model: TransformersModel, one: np.ndarray, other: np.ndarray) ->
 def delete_holds_beyond_wide_spans(model: TransformersModel, length: int) -> bool:
     """Whether `delete` is right beyond the spans that are too wide for a real text of this length."""
     wide = [span for span in attention_spans(model) if span >= length]
-    if model.runner.loaded.family.reach(model.hf.config) in wide:
+    family = model.runner.loaded.family
+    reach = family.reach(model.hf.config)
+    if reach in wide:
         return False  # it counts tokens, not positions: no short text tells
     try:
         return all(delete_holds_across_border(model, span) for span in wide)
     except Exception as error:  # the code of any model runs here
-        log.info("%s: can't look beyond its windows (%s)", model.name, error_in_one_line(error))
+        reason = error_in_one_line(error)
+        log.info("%s: can't look beyond its windows (%s)", model.name, reason)
         return False
 
 
@@ -125,34 +157,44 @@ def delete_holds_across_border(model: TransformersModel, span: int) -> bool:
     encoding = model.encode([Example(COUNTING)])[0]
     size = len(encoding)
     before = np.arange(2)
-    around = np.arange(size - len(before)) + span - size // 2
-    if model.max_tokens is not None and around[-1] >= model.max_tokens:
+    start = span - size // 2
+    around = start + np.arange(size - len(before))
+    longest = model.max_tokens
+    if longest is not None and around[-1] >= longest:
         return True  # no text is that long
-    encoding = replace(encoding, positions=np.concatenate([before, around]))
+    positions = np.concatenate([before, around])
+    encoding = replace(encoding, positions=positions)
     _, target = first_target(model, encoding)
     target = replace(target, output="logit")
 
-    question = Question(encoding, target, np.ones((4, size), bool))
-    question.keep[0, before] = False
-    question.keep[1, encoding.positions < span] = False
-    question.keep[2, ::2] = False
+    keep = np.ones((4, size), bool)
+    keep[0, before] = False
+    keep[1, positions < span] = False
+    keep[2, ::2] = False
+    question = Question(encoding, target, keep)
     (deleted,) = model.score([question], removal="delete")
     (masked,) = model.score([question], removal="mask")
-    return same_values(model, deleted.value, masked.value) and none_looks_across(
-        model, encoding, target, span
-    )
+    if not same_values(model, deleted.value, masked.value):
+        return False
+    return none_looks_across(model, encoding, target, span)
 
 
 def none_looks_across(
     model: TransformersModel, encoding: Encoding, target: Target, span: int
 ) -> bool:
     """Whether layers with a window or chunk of `span` give no attention from behind the border to the first tokens."""
-    ((_, trace),) = model.trace([encoding], [target], want=frozenset({"attention"}))
-    kinds = model.runner.loaded.setting("layer_types") or ["sliding_attention"] * len(trace.maps)
+    want = frozenset({"attention"})
+    ((_, trace),) = model.trace([encoding], [target], want=want)
+    kinds = model.runner.loaded.setting("layer_types")
+    if not kinds:
+        kinds = ["sliding_attention"] * len(trace.maps)
     for kind, seen in zip(kinds, trace.maps, strict=False):
-        across = seen.weights[:, encoding.positions[seen.rows] > span][:, :, :2]
-        if kind in ("sliding_attention", "chunked_attention") and bool(across.any()):
-            return False
+        if kind in ("sliding_attention", "chunked_attention"):
+            positions = encoding.positions[seen.rows]
+            behind = seen.weights[:, positions > span]
+            across = behind[:, :, :2]
+            if bool(across.any()):
+                return False
     return True
 
 
@@ -161,14 +203,16 @@ def none_looks_across(
 
 def prefixes_can_be_shared(model: TransformersModel, encoding: Encoding, target: Target) -> bool:
     """Whether prefixes can be shared: packed nodes give the literal answers, also from parents of an earlier call."""
-    question = Question(encoding, replace(target, output="logit"), probe_sets(encoding, target))
+    question = probe_question(encoding, target)
+    first_sets = question.keep[:2]
     memory = Memory()
     model.runner.shares_prefixes = True
     try:
-        model.score([replace(question, keep=question.keep[:2])], memory=memory)
+        model.score([replace(question, keep=first_sets)], memory=memory)
         (packed,) = model.score([question], memory=memory)
     except Exception as error:  # the code of any model runs here
-        log.info("%s: prefixes can't be shared (%s)", model.name, error_in_one_line(error))
+        reason = error_in_one_line(error)
+        log.info("%s: prefixes can't be shared (%s)", model.name, reason)
         return False
     (literal,) = model.score([question], removal="delete")
     return same_values(model, literal.value, packed.value)

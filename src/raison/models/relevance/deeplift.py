@@ -8,6 +8,7 @@ everywhere, which treating softmax and norms as linear at their output would not
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -34,12 +35,14 @@ def halves_of_batch(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def multipliers_of_input(gradient: torch.Tensor) -> torch.Tensor:
     """The multipliers of the input's rows; the reference has none."""
-    return gradient.tensor_split(2)[0]
+    multipliers, _ = gradient.tensor_split(2)
+    return multipliers
 
 
 def with_zeros_for_reference(multipliers: torch.Tensor) -> torch.Tensor:
     """Multipliers of the input, and zeros for the reference."""
-    return torch.cat([multipliers, torch.zeros_like(multipliers)])
+    zeros = torch.zeros_like(multipliers)
+    return torch.cat([multipliers, zeros])
 
 
 def secant(
@@ -49,11 +52,15 @@ def secant(
     here, there = halves_of_batch(x)
     new, old = halves_of_batch(y)
     change = here - there
-    far = change.abs() > NEAR * (here.abs() + there.abs()) + torch.finfo(x.dtype).tiny
-    ratio = (new - old) / torch.where(far, change, 1.0)
+    size = here.abs() + there.abs()
+    tiny = torch.finfo(x.dtype).tiny
+    far = change.abs() > NEAR * size + tiny
+    divisor = torch.where(far, change, 1.0)
+    ratio = (new - old) / divisor
     if bool(far.all()):
         return ratio
-    return torch.where(far, ratio, slope((here + there) / 2))
+    middle = (here + there) / 2
+    return torch.where(far, ratio, slope(middle))
 
 
 def elementwise(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
@@ -65,13 +72,16 @@ def elementwise(function: Function, args: Arguments, kwargs: Options) -> torch.T
     def slope(middle: torch.Tensor) -> torch.Tensor:
         with torch.enable_grad():
             leaf = middle.requires_grad_(True)
-            y = function(*args[:place], leaf, *args[place + 1 :], **kwargs)
-            return torch.autograd.grad(y.sum(), leaf)[0]
+            own_args = list(args)
+            own_args[place] = leaf
+            y = function(*own_args, **kwargs)
+            (derivative,) = torch.autograd.grad(y.sum(), leaf)
+            return derivative
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        return (
-            with_zeros_for_reference(multipliers_of_input(gradient) * secant(result, x, slope)),
-        )
+        g = multipliers_of_input(gradient)
+        own = g * secant(result, x, slope)
+        return (with_zeros_for_reference(own),)
 
     return with_backward(result, pull, x)
 
@@ -92,9 +102,11 @@ def product(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
         else:
             for_left = g * right
             for_right = g * left
-        shares_of_left = sum_to_shape(for_left, left.shape)
-        shares_of_right = sum_to_shape(for_right, right.shape)
-        return with_zeros_for_reference(shares_of_left), with_zeros_for_reference(shares_of_right)
+        own_left = sum_to_shape(for_left, left.shape)
+        own_right = sum_to_shape(for_right, right.shape)
+        of_left = with_zeros_for_reference(own_left)
+        of_right = with_zeros_for_reference(own_right)
+        return of_left, of_right
 
     return with_backward(result, pull, a, b)
 
@@ -117,17 +129,22 @@ def quotient(function: Function, args: Arguments, kwargs: Options) -> torch.Tens
 def shares_of_logsumexp(x: torch.Tensor, axis: int) -> torch.Tensor:
     """w with Σ_j w_j Δx_j = ΔL for L = ln Σ exp x: through exp, sum and logarithm, scaled so that nothing overflows."""
     # a row that may see nothing has only the lowest number
-    x = x.detach().clamp(min=torch.finfo(x.dtype).min / 4)
+    lowest = torch.finfo(x.dtype).min
+    x = x.detach().clamp(min=lowest / 4)
     total = x.logsumexp(axis, keepdim=True)
-    top = torch.stack(halves_of_batch(total)).amax(0)
+    halves = torch.stack(halves_of_batch(total))
+    top = halves.amax(0)
     tops = torch.cat([top, top])
 
     def slope(middle: torch.Tensor) -> torch.Tensor:
-        return (middle - tops[: len(middle)]).exp()
+        own_tops = tops[: len(middle)]
+        return (middle - own_tops).exp()
 
     powers = (x - tops).exp()
     sums = (total - tops).exp()
-    return secant(powers, x, slope) / secant(sums, total, slope)
+    of_powers = secant(powers, x, slope)
+    of_sum = secant(sums, total, slope)
+    return of_powers / of_sum
 
 
 def softmax(function: Function, args: Arguments, kwargs: Options) -> torch.Tensor:
@@ -137,10 +154,14 @@ def softmax(function: Function, args: Arguments, kwargs: Options) -> torch.Tenso
     result = without_backward(function, args, kwargs)
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        logs = x.detach() - x.detach().logsumexp(axis, keepdim=True)
-        inner = multipliers_of_input(gradient) * secant(result, logs, torch.exp)
+        plain = x.detach()
+        logs = plain - plain.logsumexp(axis, keepdim=True)  # u
+        g = multipliers_of_input(gradient)
+        inner = g * secant(result, logs, torch.exp)
         total = inner.sum(axis, keepdim=True)
-        return (with_zeros_for_reference(inner - shares_of_logsumexp(x, axis) * total),)
+        through_log = shares_of_logsumexp(x, axis) * total
+        own = inner - through_log
+        return (with_zeros_for_reference(own),)
 
     return with_backward(result, pull, x)
 
@@ -155,7 +176,8 @@ def logsumexp(function: Function, args: Arguments, kwargs: Options) -> torch.Ten
         g = multipliers_of_input(gradient)
         if g.dim() < x.dim():
             g = g.unsqueeze(axis)
-        return (with_zeros_for_reference(g * shares_of_logsumexp(x, axis)),)
+        own = g * shares_of_logsumexp(x, axis)
+        return (with_zeros_for_reference(own),)
 
     return with_backward(result, pull, x)
 
@@ -167,13 +189,14 @@ def layer_norm(function: Function, args: Arguments, kwargs: Options) -> torch.Te
     eps = argument(args, kwargs, 4, "eps", 1e-5)
     result = without_backward(function, args, kwargs)
     axes = tuple(range(-len(shape), 0))
-    size = x[0].numel() // x[0].sum(axes).numel()
+    size = math.prod(shape)
 
     def centred(half: torch.Tensor) -> torch.Tensor:
         return half - half.mean(axes, keepdim=True)
 
     def deviation(c: torch.Tensor) -> torch.Tensor:
-        root: torch.Tensor = (c.square().mean(axes, keepdim=True) + eps).sqrt()
+        variance = c.square().mean(axes, keepdim=True)
+        root: torch.Tensor = (variance + eps).sqrt()
         return root
 
     def pull(gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -181,10 +204,18 @@ def layer_norm(function: Function, args: Arguments, kwargs: Options) -> torch.Te
         if weight is not None:
             g = g * weight
         here, there = halves_of_batch(x)
-        c, d = centred(here), centred(there)
-        q, r = deviation(c), deviation(d)
-        scale = (g * (c + d) / 2).sum(axes, keepdim=True) * (-1 / (q * r * (q + r)))
-        change = g * (1 / q + 1 / r) / 2 + scale * (c + d) / size
-        return (with_zeros_for_reference(change - change.mean(axes, keepdim=True)),)
+        c = centred(here)
+        d = centred(there)
+        q = deviation(c)
+        r = deviation(d)
+
+        slope_of_root = -1 / (q * r * (q + r))
+        for_root = g * (c + d) / 2
+        scale = for_root.sum(axes, keepdim=True) * slope_of_root
+        through_centred = g * (1 / q + 1 / r) / 2
+        through_deviation = scale * (c + d) / size
+        change = through_centred + through_deviation
+        own = change - change.mean(axes, keepdim=True)
+        return (with_zeros_for_reference(own),)
 
     return with_backward(result, pull, x)

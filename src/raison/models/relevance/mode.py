@@ -105,20 +105,24 @@ class Relevance(Products):
         signals = len(signals_in(args, kwargs))
         if signals == 0 or name in MOVES:
             result = function(*args, **kwargs)
-            if name in SHAPES and id(args[0]) in self._gates and isinstance(result, torch.Tensor):
+            is_gate = name in SHAPES and id(args[0]) in self._gates
+            if is_gate and isinstance(result, torch.Tensor):
                 self._gates[id(result)] = result
             return result
 
-        if self.rules.gates_constant and name == "mul" and signals == 2:
+        is_product = name == "mul" and signals == 2
+        if is_product and self.rules.gates_constant:
             args = self.without_gate(args)
             signals = len(signals_in(args, kwargs))
         result = self.by_rule(name, signals, function, args, kwargs)
+
         if name in ACTIVATIONS:
             self._gates[id(result)] = result
         if self.rules.gradients and len(self.constants):
             constant = constant_in(name, args, kwargs)
             if constant is not None and result.requires_grad:
-                result.register_hook(partial(self.meet_constant, constant))
+                hook = partial(self.meet_constant, constant)
+                result.register_hook(hook)
         return result
 
     def meet_constant(self, constant: torch.Tensor, slope: torch.Tensor) -> None:
@@ -134,7 +138,8 @@ class Relevance(Products):
         """The result under the first rule that is for such a function; under its own where there is none."""
         for fits, rule in self.rules.table:
             if fits(name, signals):
-                return rule(out_of_place_function(name, function), args, kwargs)
+                out_of_place = out_of_place_function(name, function)
+                return rule(out_of_place, args, kwargs)
         self.strange.add(name)
         return function(*args, **kwargs)
 
@@ -153,16 +158,18 @@ class Relevance(Products):
         self, mark: Mark, weights: torch.Tensor, values: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         heads = self.rules.heads
+        number = mark.number
         shape = weights.shape
         if heads is not None and heads.released:
-            passes = (heads.syntactic[mark.number] | heads.positional[mark.number]).astype(float)
+            chosen = heads.syntactic[number] | heads.positional[number]
+            passes = chosen.astype(float)
             weights = scaled_by_head(weights, mark.heads, passes)
             values = scaled_by_head(values, mark.heads, passes)
 
         # a tensor of its own, whose relevance is that of this product alone
         by_head = (*mark.heads, *shape[-2:])
         own_weights = weights.reshape(by_head).view(by_head)
-        self.maps[mark.number] = own_weights
+        self.maps[number] = own_weights
         return own_weights.reshape(shape), values
 
     def result_of_product(
@@ -171,9 +178,9 @@ class Relevance(Products):
         heads = self.rules.heads
         if heads is None or heads.released:
             return product
-        return through_heads(
-            product, mark.heads, heads.syntactic[mark.number], heads.positional[mark.number]
-        )
+        syntactic = heads.syntactic[mark.number]
+        positional = heads.positional[mark.number]
+        return through_heads(product, mark.heads, syntactic, positional)
 
 
 def constant_in(name: str, args: Arguments, kwargs: Options) -> torch.Tensor | None:
@@ -194,31 +201,38 @@ def constant_in(name: str, args: Arguments, kwargs: Options) -> torch.Tensor | N
 
 def added_constant(name: str, args: Arguments) -> torch.Tensor | None:
     """What is added to a signal, by its sign; None where both sides are signals."""
-    constants = [place for place, value in enumerate(args[:2]) if not is_signal(value)]
-    if len(constants) != 1:
+    left, right = args[:2]
+    if is_signal(left) == is_signal(right):
         return None
-    (place,) = constants
-    value = torch.as_tensor(args[place])
-    return -value if place == SUBTRACTED[name] else value
+    place = 0
+    if is_signal(left):
+        place = 1
+    constant = torch.as_tensor(args[place])
+    if place == SUBTRACTED[name]:
+        return -constant
+    return constant
 
 
 def out_of_place_function(name: str, function: Function) -> Function:
     """The function that writes a new tensor, where this one (a += b) would write over its first argument."""
     raw = getattr(function, "__name__", "")
-    in_place = raw.endswith("_") and not raw.endswith("__")
-    if not in_place and not raw.startswith("__i"):
-        return function
-    new: Function = getattr(torch, name)
-    return new
+    is_method_in_place = raw.endswith("_") and not raw.endswith("__")
+    is_operator_in_place = raw.startswith("__i")
+    if is_method_in_place or is_operator_in_place:
+        new: Function = getattr(torch, name)
+        return new
+    return function
 
 
 def scaled_by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) -> torch.Tensor:
     """The same numbers; relevance is multiplied by the factor of each head."""
     scale = torch.from_numpy(factor).to(tensor)
+    scale_of_heads = scale[None, :, None]
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        folded = relevance.reshape(*heads, -1) * scale[None, :, None]
-        return (folded.reshape(relevance.shape),)
+        folded = relevance.reshape(*heads, -1)
+        scaled = folded * scale_of_heads
+        return (scaled.reshape(relevance.shape),)
 
     return with_backward(tensor, pull, tensor)
 
@@ -234,19 +248,28 @@ def through_heads(
     """
     if not (syntactic.any() or positional.any()):
         return result.detach()
-    share = 1.0 / np.maximum(1, syntactic.astype(float) + positional)
-    syntactic_mask = torch.from_numpy(syntactic * share).to(result)[None, :, None]
-    positional_mask = torch.from_numpy(positional * share).to(result)[None, :, None]
+    kinds = syntactic.astype(float) + positional  # [h] 0, 1 or 2
+    share = 1.0 / np.maximum(1, kinds)
+    syntactic_share = torch.from_numpy(syntactic * share)
+    positional_share = torch.from_numpy(positional * share)
+    syntactic_mask = syntactic_share.to(result)[None, :, None]
+    positional_mask = positional_share.to(result)[None, :, None]
 
     def pull(relevance: torch.Tensor) -> tuple[torch.Tensor, ...]:
         folded = relevance.reshape(*heads, -1)  # [b h s·d]
+        total = folded.sum((1, 2))  # ΣR
         syntactic_part = folded * syntactic_mask
         positional_part = folded * positional_mask
-        totals = torch.stack([syntactic_part.sum((1, 2)), positional_part.sum((1, 2))])  # [2 b]
-        sizes = totals.abs().sum(0)
-        wanted = totals.abs() / sizes * folded.sum((1, 2))
-        factors = torch.where(totals == 0, 0.0, wanted / totals)[:, :, None, None]
-        kept = syntactic_part * factors[0] + positional_part * factors[1]
+        syntactic_total = syntactic_part.sum((1, 2))
+        positional_total = positional_part.sum((1, 2))
+
+        totals = torch.stack([syntactic_total, positional_total])  # [2 b]
+        sizes = totals.abs()
+        shares = sizes / sizes.sum(0)
+        wanted = shares * total
+        factors = torch.where(totals == 0, 0.0, wanted / totals)
+        of_syntactic, of_positional = factors[:, :, None, None]
+        kept = syntactic_part * of_syntactic + positional_part * of_positional
         return (kept.reshape(relevance.shape),)
 
     return with_backward(result, pull, result)

@@ -64,14 +64,18 @@ def relevance_traces(
     heads: np.ndarray | None = None,
 ) -> Iterator[tuple[int, Trace]]:
     """Yield (index, trace) with relevance of tokens, and of attention weights and between blocks where wanted."""
-    if unknown := want - RELATES:
-        raise ValueError(f"a trace under rules has no {', '.join(sorted(unknown))}")
-    plan = plan_traces(encodings, targets, moved=embeddings is not None)
-    for prepared in prepare_traces(
-        runner, plan, EVERYTHING_KEPT, embeddings=embeddings, heads=heads
-    ):
+    unknown = want - RELATES
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise ValueError(f"a trace under rules has no {names}")
+
+    moved = embeddings is not None
+    plan = plan_traces(encodings, targets, moved=moved)
+    passes = prepare_traces(runner, plan, EVERYTHING_KEPT, embeddings=embeddings, heads=heads)
+    for prepared in passes:
         pairs = plan.pairs_of(prepared.chunk)
-        if max(map(len, pairs)) == 1:
+        most_targets = max(map(len, pairs))
+        if most_targets == 1:
             runner.read_only_target_rows(prepared)
         yield from traces_under_rules(runner, prepared, pairs, targets, want, rules)
 
@@ -87,13 +91,17 @@ def traces_under_rules(
     """The traces of one forward pass."""
     call = prepared.call
     call.record = frozenset({"embeddings", "attention", "crossing"})
-    mode = Relevance(rules, rows=len(prepared.chunk.outputs))
-    output = runner.forward(prepared, graph=True, hidden="cuts" in want, watch=mode)
-    hidden = runner.task.hidden_states(output) if "cuts" in want else []
+    rows = len(prepared.chunk.outputs)
+    mode = Relevance(rules, rows=rows)
+    wants_cuts = "cuts" in want
+    output = runner.forward(prepared, graph=True, hidden=wants_cuts, watch=mode)
+
     sources = {"leaves": call.leaves}
     if "attention" in want:
         sources["maps"] = [mode.maps[number] for number in sorted(mode.maps)]
-    if "cuts" in want:
+    hidden: list[list[torch.Tensor]] = []
+    if wants_cuts:
+        hidden = runner.task.hidden_states(output)
         sources["hidden"] = list(chain(*hidden))
         sources["crossing"] = list(chain(*call.crossing))
 
@@ -102,19 +110,23 @@ def traces_under_rules(
         mode.constants.zero_()
         active = each.active(columns.logits.device)
         relevance = relevance_of_sources(columns, active, sources, rules)
+        relevance_of_states = relevance.get("hidden", [])
         found = RelevanceOfPass(
             leaves=relevance["leaves"],
             maps=relevance.get("maps", []),
-            hidden=states_by_stream(relevance.get("hidden", []), hidden),
+            hidden=states_by_stream(relevance_of_states, hidden),
             crossing=relevance.get("crossing", []),
         )
-        logits = values_of(columns, ["logit"] * len(columns.ids)).detach()
+
+        as_logits = ["logit"] * len(columns.ids)
+        logits = values_of(columns, as_logits).detach()
         values = values_of(columns, each.chunk.outputs).detach()
+        strange = tuple(sorted(mode.strange))
         for row, pair in each.rows:
             own = RowOfChunk(each.chunk, row)
             trace = trace_of_row(own, targets[pair], call, found)
             trace.value = float(values[row].sum())
-            trace.strange = tuple(sorted(mode.strange))
+            trace.strange = strange
             trace.logit = float(logits[row].sum())
             trace.constants = float(mode.constants[row])
             yield pair, trace
@@ -124,17 +136,23 @@ def relevance_of_sources(
     columns: Columns, active: torch.Tensor, sources: dict[str, list[torch.Tensor]], rules: Rules
 ) -> dict[str, list[torch.Tensor]]:
     """The relevance that backward passes from the active rows bring to the sources."""
-    mine = logits_of(columns, columns.ids)[active]  # [b m]
+    logits = logits_of(columns, columns.ids)
+    mine = logits[active]  # [b m]
     rival = None
     if columns.contrast is not None:
-        rival = logits_of(columns, columns.contrast)[active]
-
-    if rules.gradients:
-        start = mine if rival is None else mine - rival
-        slopes = gradients(start.sum(), sources, keep_graph=True)
-        return {name: slopes_times_inputs(slopes[name], sources[name]) for name in sources}
+        logits_of_rival = logits_of(columns, columns.contrast)
+        rival = logits_of_rival[active]
 
     total: dict[str, list[torch.Tensor]] = {}
+    if rules.gradients:
+        start = mine
+        if rival is not None:
+            start = mine - rival
+        slopes = gradients(start.sum(), sources, keep_graph=True)
+        for name, tensors in sources.items():
+            total[name] = slopes_times_inputs(slopes[name], tensors)
+        return total
+
     add_passes(total, mine, sources, sign=1.0)
     if rival is not None:
         add_passes(total, rival, sources, sign=-1.0)
@@ -143,14 +161,20 @@ def relevance_of_sources(
 
 def logits_of(columns: Columns, ids: torch.Tensor) -> torch.Tensor:
     """[b m] the logit of one outcome in each column."""
-    return columns.logits.gather(-1, ids[..., None])[..., 0]
+    places = ids[..., None]
+    logits = columns.logits.gather(-1, places)
+    return logits[..., 0]
 
 
 def slopes_times_inputs(
     slopes: list[torch.Tensor], tensors: list[torch.Tensor]
 ) -> list[torch.Tensor]:
     """Relevance of tensors under rules that pass gradients on."""
-    return [slope * tensor.detach() for slope, tensor in zip(slopes, tensors, strict=True)]
+    relevance = []
+    for slope, tensor in zip(slopes, tensors, strict=True):
+        product = slope * tensor.detach()
+        relevance.append(product)
+    return relevance
 
 
 def add_passes(
@@ -161,22 +185,29 @@ def add_passes(
     sign: float,
 ) -> None:
     """Add to a total what a backward pass from each column of logits [b m] brings to the sources, as a mean."""
-    width = logits.shape[1]
+    _, width = logits.shape
     weight = sign / width
     for column in range(width):
-        found = gradients(logits[:, column].sum(), sources, keep_graph=True)
+        start = logits[:, column].sum()
+        found = gradients(start, sources, keep_graph=True)
         for name, tensors in found.items():
             before = total.get(name) or list(map(torch.zeros_like, tensors))
-            total[name] = [old + weight * new for old, new in zip(before, tensors, strict=True)]
+            after = []
+            for old, new in zip(before, tensors, strict=True):
+                after.append(old + weight * new)
+            total[name] = after
 
 
 def trace_of_row(row: RowOfChunk, target: Target, call: Call, found: RelevanceOfPass) -> Trace:
     """The trace of one row, on the axis of its encoding."""
-    trace = Trace(row.part.encoding, target, 0.0)
-    relevance = torch.zeros(row.part.encoding.ids.shape, dtype=found.leaves[0].dtype)
+    encoding = row.part.encoding
+    trace = Trace(encoding, target, 0.0)
+    dtype = found.leaves[0].dtype
+    relevance = torch.zeros(encoding.ids.shape, dtype=dtype)
     for stream, tensor in enumerate(found.leaves):
         places = torch.from_numpy(row.places[stream])
-        relevance[places] = tensor[row.row, row.spans[stream]].sum(-1).cpu()
+        own = tensor[row.row, row.spans[stream]]
+        relevance[places] = own.sum(-1).cpu()
     trace.relevance = relevance
     trace.maps = maps_of_row(row, call, found.maps)
     if found.hidden:
@@ -187,19 +218,24 @@ def trace_of_row(row: RowOfChunk, target: Target, call: Call, found: RelevanceOf
 def maps_of_row(row: RowOfChunk, call: Call, maps: list[torch.Tensor]) -> list[Map]:
     """The relevance of the attention weights of one row."""
     result = []
-    layers: dict[str, int] = {}
+    layers: dict[str, int] = {}  # so far, by kind
     for number, tensor in enumerate(maps):
-        # a family that bypasses the tap has recorded no maps, and has one kind only
-        kind = call.maps[number].kind if call.maps else "self"
+        kind = "self"  # a family that bypasses the tap has recorded no maps, and has one kind only
+        if call.maps:
+            kind = call.maps[number].kind
+        layer = layers.get(kind, 0)
+        layers[kind] = layer + 1
+
         row_stream, column_stream = streams_of_map(kind)
-        layers[kind] = layers.get(kind, -1) + 1
+        row_span = row.spans[row_stream]
+        column_span = row.spans[column_stream]
         own = Map(
             kind=kind,
-            layer=layers[kind],
+            layer=layer,
             rows=row.places[row_stream],
             cols=row.places[column_stream],
             weights=torch.empty(0),
-            relevance=tensor[row.row, :, row.spans[row_stream], row.spans[column_stream]],
+            relevance=tensor[row.row, :, row_span, column_span],
         )
         result.append(own)
     return result
@@ -215,20 +251,28 @@ def cuts_of_row(row: int, found: RelevanceOfPass) -> list[float]:
     if len(found.hidden) == 1:
         return own[::-1]
 
-    source = totals_of_row(found.hidden[0], row)
     crossed = totals_of_row(found.crossing, row)
     over = []  # per layer
     for keys, values in zip(crossed[::2], crossed[1::2], strict=True):
         over.append(keys + values)
+
     behind = [sum(over[layer:]) for layer in range(len(over) + 1)]
-    decoder = [stayed + went for stayed, went in zip(own, behind, strict=True)]
+    decoder = []
+    for stayed, went in zip(own, behind, strict=True):
+        decoder.append(stayed + went)
+
+    source = totals_of_row(found.hidden[0], row)
     encoder = [own[0] + each for each in source]
     return decoder[::-1] + encoder[::-1]
 
 
 def totals_of_row(tensors: Sequence[torch.Tensor], row: int) -> list[float]:
     """The total of each tensor in one row of the batch."""
-    return [float(tensor[row].sum()) for tensor in tensors]
+    totals = []
+    for tensor in tensors:
+        total = tensor[row].sum()
+        totals.append(float(total))
+    return totals
 
 
 # -- from a reference to a text ------------------------------------------------------------------------------
@@ -252,36 +296,46 @@ def rescale_traces(
     for prepared in prepare_traces(runner, plan, EVERYTHING_KEPT, embeddings=texts):
         prepared.call.record = frozenset({"embeddings"})
         runner.read_only_target_rows(prepared)
-        numbers = [served[0] for served in plan.pairs_of(prepared.chunk)]
-        references = embeddings_in_layout(prepared.chunk, [pairs[number][1] for number in numbers])
+        chunk = prepared.chunk
+        numbers = [served[0] for served in plan.pairs_of(chunk)]
+        given = [pairs[number][1] for number in numbers]
+        references = embeddings_in_layout(chunk, given)
         both = with_references(prepared, references)
         call = both.call
         mode = Relevance(rules)
         output = runner.forward(both, graph=True, watch=mode)
         with torch.enable_grad(), mode:
             columns = runner.columns(output, both.chunk)
-            values = values_of(columns, both.chunk.outputs).sum(-1)  # [2b]
+            by_token = values_of(columns, both.chunk.outputs)
+            values = by_token.sum(-1)  # [2b]
 
         count = len(numbers)
+        of_inputs = values[:count]
         sources = {"leaves": call.leaves}
-        slopes = gradients(values[:count].sum(), sources, keep_graph=False)
+        slopes = gradients(of_inputs.sum(), sources, keep_graph=False)
         shares = []
         for leaf, slope in zip(call.leaves, slopes["leaves"], strict=True):
             inputs = leaf.detach()[:count]
             baselines = leaf.detach()[count:]
-            shares.append(slope[:count] * (inputs - baselines))
+            multipliers = slope[:count]
+            shares.append(multipliers * (inputs - baselines))
+
+        found = RelevanceOfPass(shares)
+        strange = tuple(sorted(mode.strange))
         for row, number in enumerate(numbers):
-            own = RowOfChunk(prepared.chunk, row)
-            trace = trace_of_row(own, targets[number], call, RelevanceOfPass(shares))
+            own = RowOfChunk(chunk, row)
+            trace = trace_of_row(own, targets[number], call, found)
+            change = values[row] - values[count + row]
             trace.value = float(values[row].detach())
-            trace.cuts = [float((values[row] - values[count + row]).detach())]
-            trace.strange = tuple(sorted(mode.strange))
+            trace.cuts = [float(change.detach())]
+            trace.strange = strange
             yield number, trace
 
 
 def with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepared:
     """A pass of all texts, and behind them of the same texts with other embeddings, per stream [b L d]."""
-    chunk, call = prepared.chunk, prepared.call
+    chunk = prepared.chunk
+    call = prepared.call
     inputs = dict(prepared.inputs)
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
@@ -295,9 +349,11 @@ def with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepa
         call.positions = [doubled_batch(positions) for positions in call.positions]
     if call.rows is not None:
         call.rows = doubled_batch(call.rows)
-    doubled: Chunk = Chunk(chunk.parts * 2, chunk.lengths, chunk.side, chunk.picked)
+    parts = chunk.parts * 2
+    doubled = Chunk(parts, chunk.lengths, chunk.side, picked=chunk.picked)
     return Prepared(doubled, inputs, call)
 
 
 def doubled_batch(tensor: torch.Tensor) -> torch.Tensor:
+    """All rows, and behind them the same rows again."""
     return torch.cat([tensor, tensor])

@@ -35,8 +35,10 @@ def streams_of(encoding: Encoding) -> list[np.ndarray]:
     """Axis indices of each sequence the model reads: one, or source and prefix of an encoder-decoder."""
     if encoding.segments[0] != "source":
         return [np.arange(len(encoding))]
-    source = encoding.segments.index("source")
-    return [np.flatnonzero(encoding.segment == source), np.flatnonzero(encoding.segment != source)]
+    is_source = encoding.segment == 0
+    source = np.flatnonzero(is_source)
+    prefix = np.flatnonzero(~is_source)
+    return [source, prefix]
 
 
 @dataclass
@@ -97,15 +99,21 @@ def pieces(
         runs = np.broadcast_to(inputs_in_strides(inputs, stride), visible.shape)
 
     streams = streams_of(encoding)
-    lengths = np.stack([runs[:, stream].sum(1) for stream in streams], axis=1)  # [n streams]
-    shapes, group = np.unique(lengths, axis=0, return_inverse=True)
+    counts = [runs[:, stream].sum(1) for stream in streams]
+    lengths = np.stack(counts, axis=1)  # [n streams]
+    shapes, inverse = np.unique(lengths, axis=0, return_inverse=True)
+    group = inverse.reshape(-1)
     for number, shape in enumerate(shapes):
-        which = np.flatnonzero(group.reshape(-1) == number)
+        which = np.flatnonzero(group == number)
+        rows = which[:, None]
         index = []
+        shown = []
         for stream, length in zip(streams, shape, strict=True):
-            _, columns = np.nonzero(runs[np.ix_(which, stream)])
-            index.append(stream[columns.reshape(len(which), length)])
-        shown = [visible[which[:, None], positions] for positions in index]
+            _, columns = np.nonzero(runs[rows, stream])
+            by_row = columns.reshape(len(which), length)
+            positions = stream[by_row]
+            index.append(positions)
+            shown.append(visible[rows, positions])
         yield Piece(owner, which, encoding, target, index, shown)
 
 
@@ -127,8 +135,9 @@ def inputs_in_strides(inputs: np.ndarray, stride: int) -> np.ndarray:
     Targets at different places of one text then have the same few lengths and run together.
     """
     size = int(inputs.sum())
+    strides = -(-size // stride)
     runs: np.ndarray = inputs.copy()
-    runs[size : -(-size // stride) * stride] = True  # inputs are a prefix of the axis
+    runs[size : strides * stride] = True  # inputs are a prefix of the axis
     return runs
 
 
@@ -164,7 +173,10 @@ class Chunk:
 
     @property
     def tokens(self) -> int:
-        return sum(len(part) * sum(part.lengths) for part in self.parts)
+        total = 0
+        for part in self.parts:
+            total += len(part) * sum(part.lengths)
+        return total
 
     def offset(self, part: Piece, stream: int) -> int:
         """Columns of padding before the tokens of `part`."""
@@ -179,13 +191,14 @@ class Chunk:
 
     def fill(self, stream: int, values: Sequence[np.ndarray], empty: int | bool) -> np.ndarray:
         """[b L] the parts' values [n l] of one stream under each other, padded with `empty`."""
-        result = np.full((self.rows, self.lengths[stream]), empty, dtype=values[0].dtype)
+        shape = (self.rows, self.lengths[stream])
+        result = np.full(shape, empty, dtype=values[0].dtype)
         row = 0
         for part, value in zip(self.parts, values, strict=True):
             end = row + len(part)
+            _, width = value.shape
             start = self.offset(part, stream)
-            stop = start + value.shape[1]
-            result[row:end, start:stop] = value
+            result[row:end, start : start + width] = value
             row = end
         return result
 
@@ -193,20 +206,26 @@ class Chunk:
         """[b ..] one value per part repeated for each of its rows."""
         repeated = []
         for part, value in zip(self.parts, values, strict=True):
-            repeated.append(np.broadcast_to(value, (len(part), *np.shape(value))))
+            shape = (len(part), *np.shape(value))
+            repeated.append(np.broadcast_to(value, shape))
         result: np.ndarray = np.concatenate(repeated)
         return result
 
     def local(self, part: Piece, rows: np.ndarray, stream: int) -> np.ndarray:
         """[n m] where axis positions `rows` stand in the columns of this chunk."""
-        found = part.index[stream][:, None, :] == rows[None, :, None]  # [n m L]
-        columns: np.ndarray = found.argmax(-1) + self.offset(part, stream)
+        index = part.index[stream]
+        found = index[:, None, :] == rows[None, :, None]  # [n m L]
+        places = found.argmax(-1)
+        columns: np.ndarray = places + self.offset(part, stream)
         return columns
 
     def target_columns(self) -> np.ndarray:
         """[b m] the columns of the last stream from which the targets are read."""
         last = len(self.lengths) - 1
-        columns = [self.local(part, part.required_target.rows, last) for part in self.parts]
+        columns = []
+        for part in self.parts:
+            target = part.required_target
+            columns.append(self.local(part, target.rows, last))
         result: np.ndarray = np.concatenate(columns)
         return result
 
@@ -223,11 +242,19 @@ class Chunk:
         if self.parts[0].target is None:  # all parts ask about a target, or none does
             return None
 
-        targets = [part.required_target for part in self.parts]
-        ids = [np.array(target.ids) for target in targets]
-        read_at_rows = all(target.rows.size for target in targets)
-        contrasts = [np.array(target.contrast) for target in targets if target.contrast is not None]
-        asked = AskedTargets(ids=self.spread(ids), rows=np.zeros((self.rows, 0), int))
+        ids = []
+        contrasts = []
+        read_at_rows = True
+        for part in self.parts:
+            target = part.required_target
+            ids.append(np.array(target.ids))
+            if target.contrast is not None:
+                contrasts.append(np.array(target.contrast))
+            if not target.rows.size:
+                read_at_rows = False
+
+        no_rows = np.zeros((self.rows, 0), int)
+        asked = AskedTargets(ids=self.spread(ids), rows=no_rows)
         if contrasts:
             asked.contrasts = self.spread(contrasts)
         if read_at_rows:
@@ -244,7 +271,8 @@ class RowCost:
     layers: int = 1  # whose attention is held at the same time
 
     def __call__(self, lengths: tuple[int, ...], columns: int) -> int:
-        attention = 12 * self.heads * max(lengths, default=1) ** 2
+        longest = max(lengths, default=1)
+        attention = 12 * self.heads * longest**2
         outcomes = 12 * max(columns, 1) * self.vocabulary
         return self.layers * (attention + outcomes)
 
@@ -258,13 +286,16 @@ def chunks(all_pieces: Iterable[Piece], budget: Budget, row_bytes: RowBytes) -> 
         if piece.target is not None:
             columns = len(piece.target.ids)
             has_contrast = piece.target.contrast is not None
-        lengths = piece.lengths if budget.padding == "exact" else ()
+        lengths: tuple[int, ...] = ()
+        if budget.padding == "exact":
+            lengths = piece.lengths
         kind = (*lengths, int(has_contrast), columns)
         groups[kind].append(piece)
 
-    for key, members in groups.items():
+    for kind, members in groups.items():
         members.sort(key=lambda piece: piece.lengths)
-        yield from chunks_of_group(members, key[-1], budget, row_bytes)
+        *_, columns = kind
+        yield from chunks_of_group(members, columns, budget, row_bytes)
 
 
 def chunks_of_group(
@@ -279,12 +310,14 @@ def chunks_of_group(
             wider = piece.lengths
             if batch:
                 wider = tuple(map(max, lengths, piece.lengths))
-            limit = rows_that_fit(wider, columns, budget, row_bytes) - sum(map(len, batch))
-            if limit <= 0:
+            taken = sum(map(len, batch))
+            free = rows_that_fit(wider, columns, budget, row_bytes) - taken
+            if free <= 0:
                 yield Chunk(batch, lengths, budget.padding)
-                batch, lengths = [], ()
+                batch = []
+                lengths = ()
                 continue
-            part = piece.cut(start, start + limit)
+            part = piece.cut(start, start + free)
             batch.append(part)
             lengths = wider
             start += len(part)
@@ -296,9 +329,9 @@ def rows_that_fit(
     lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: RowBytes
 ) -> int:
     """How many rows of these lengths one pass may hold: at least one, whatever the budget."""
-    by_tokens = budget.tokens // max(1, sum(lengths))
-    by_bytes = budget.bytes // max(1, row_bytes(lengths, columns))
-    limits = [by_tokens, by_bytes]
+    tokens_of_row = max(1, sum(lengths))
+    bytes_of_row = max(1, row_bytes(lengths, columns))
+    limits = [budget.tokens // tokens_of_row, budget.bytes // bytes_of_row]
     if budget.rows is not None:
         limits.append(budget.rows)
     return max(1, min(limits))

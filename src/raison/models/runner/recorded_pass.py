@@ -67,17 +67,21 @@ def plan_traces(
     """One row for each text; one for each pair where embeddings are `moved`, so that even equal texts differ."""
     members: dict[int, list[int]] = {}
     for number, encoding in enumerate(encodings):
-        text = number if moved else id(encoding)
+        text = id(encoding)
+        if moved:
+            text = number
         members.setdefault(text, []).append(number)
     pairs = list(members.values())
 
     texts: list[Encoding] = []
     widest: list[Target] = []
     for numbers in pairs:
+        first = numbers[0]
+        texts.append(encodings[first])
         asked = [targets[number] for number in numbers]
-        texts.append(encodings[numbers[0]])
         widest.append(max(asked, key=last_position))
-    return TracePlan(pairs, pieces_of_whole_texts(texts, widest))
+    pieces = pieces_of_whole_texts(texts, widest)
+    return TracePlan(pairs, pieces)
 
 
 def last_position(target: Target) -> int:
@@ -94,13 +98,13 @@ def prepare_traces(
     heads: np.ndarray | None = None,
 ) -> Iterator[Prepared]:
     """Forward passes that cover all texts of a plan."""
-    for prepared in runner.prepare(
-        plan.pieces, row_bytes=runner.cost_of_traced_row(want), heads=heads
-    ):
+    row_bytes = runner.cost_of_traced_row(want)
+    for prepared in runner.prepare(plan.pieces, row_bytes=row_bytes, heads=heads):
         if embeddings is not None:
             chunk = prepared.chunk
             given = [embeddings[numbers[0]] for numbers in plan.pairs_of(chunk)]
-            prepared.call.replace = list(embeddings_in_layout(chunk, given))
+            in_layout = embeddings_in_layout(chunk, given)
+            prepared.call.replace = list(in_layout)
         yield prepared
 
 
@@ -110,9 +114,13 @@ def embeddings_in_layout(chunk: Chunk, embeddings: Sequence[torch.Tensor]) -> li
     for stream, length in enumerate(chunk.lengths):
         rows = []
         for part, given in zip(chunk.parts, embeddings, strict=True):
-            own = given[part.index[stream][0]]
+            places = part.index[stream][0]
+            own = given[places]
             span = chunk.span(part, stream)
-            rows.append(torch.nn.functional.pad(own, (0, 0, span.start, length - span.stop)))
+            before = span.start
+            behind = length - span.stop
+            row = torch.nn.functional.pad(own, (0, 0, before, behind))
+            rows.append(row)
         streams.append(torch.stack(rows))
     return streams
 
@@ -133,37 +141,44 @@ class RecordedPass:
 
 def record_pass(runner: Runner, prepared: Prepared, want: frozenset[str]) -> RecordedPass:
     """Run a chunk and see what is wanted of it."""
-    chunk, call = prepared.chunk, prepared.call
+    chunk = prepared.chunk
+    call = prepared.call
     record = {"embeddings"}
     if want & READS_ATTENTION:
         record.add(runner.map_source)
     call.record = frozenset(record)
-    deep = bool(want & READS_HIDDEN)
-    writes = Writes() if "writes" in want else None
+    writes = None
+    if "writes" in want:
+        writes = Writes()
 
-    output = runner.forward(prepared, graph=bool(want & NEEDS_GRAPH), hidden=deep, watch=writes)
+    needs_graph = bool(want & NEEDS_GRAPH)
+    reads_hidden = bool(want & READS_HIDDEN)
+    output = runner.forward(prepared, graph=needs_graph, hidden=reads_hidden, watch=writes)
     check_embeddings(chunk, call)
     if writes is not None and not writes.complete:
         raise Unsupported(
             f"What each token's attention adds to the states of {runner.loaded.name} can't be followed: choose a "
             "method that needs attention weights or gradients only, such as gae."
         )
-    hidden = runner.task.hidden_states(output) if deep else []
-    return RecordedPass(chunk, call, output, hidden, writes)
+    found = RecordedPass(chunk, call, output, writes=writes)
+    if reads_hidden:
+        found.hidden = runner.task.hidden_states(output)
+    return found
 
 
 def check_embeddings(chunk: Chunk, call: Call) -> None:
     """Raise where the recorded word embeddings are not those of the texts; the probe then offers no traces."""
-    if len(call.leaves) != len(chunk.lengths):
-        raise RuntimeError(
-            f"{len(call.leaves)} word tables for {len(chunk.lengths)} streams of tokens"
-        )
+    tables = len(call.leaves)
+    streams = len(chunk.lengths)
+    if tables != streams:
+        raise RuntimeError(f"{tables} word tables for {streams} streams of tokens")
+
+    texts = len(chunk.parts)
     for leaf, length in zip(call.leaves, chunk.lengths, strict=True):
+        shape = tuple(leaf.shape)
         # some embed [t b], and rows would be taken for texts
-        if leaf.shape[:2] != (len(chunk.parts), length):
-            raise RuntimeError(
-                f"word embeddings of the shape {tuple(leaf.shape)}, not [texts tokens width]"
-            )
+        if shape[:2] != (texts, length):
+            raise RuntimeError(f"word embeddings of the shape {shape}, not [texts tokens width]")
 
 
 # -- going back ----------------------------------------------------------------------------------------------
@@ -180,7 +195,11 @@ class Round:
     @property
     def rows(self) -> list[tuple[int, int]]:
         """Each row that serves a pair, and the number of the pair."""
-        return [(row, pair) for row, pair in enumerate(self.pairs) if pair is not None]
+        serving = []
+        for row, pair in enumerate(self.pairs):
+            if pair is not None:
+                serving.append((row, pair))
+        return serving
 
     def active(self, device: torch.device) -> torch.Tensor:
         """[b] True for rows that serve a pair."""
@@ -190,7 +209,8 @@ class Round:
 
 def rounds(chunk: Chunk, pairs: list[list[int]], targets: Sequence[Target]) -> Iterator[Round]:
     """Round k asks for every row's k-th target."""
-    for number in range(max(map(len, pairs))):
+    most_targets = max(map(len, pairs))
+    for number in range(most_targets):
         served: list[int | None] = []
         parts = []
         for part, row in zip(chunk.parts, pairs, strict=True):
@@ -200,8 +220,10 @@ def rounds(chunk: Chunk, pairs: list[list[int]], targets: Sequence[Target]) -> I
             else:
                 asked = row[0]  # a row without a target in this round: its answer is not used
                 served.append(None)
-            parts.append(replace(part, target=targets[asked]))
-        yield Round(served, replace(chunk, parts=parts))
+            asking = replace(part, target=targets[asked])
+            parts.append(asking)
+        chunk_of_round = replace(chunk, parts=parts)
+        yield Round(served, chunk_of_round)
 
 
 def gradients(
@@ -238,8 +260,9 @@ def states_by_stream(
     streams = []
     start = 0
     for stream in hidden:
-        streams.append(tensors[start : start + len(stream)])
-        start += len(stream)
+        end = start + len(stream)
+        streams.append(tensors[start:end])
+        start = end
     return streams
 
 
@@ -250,7 +273,9 @@ def streams_of_map(kind: str) -> tuple[int, int]:
     """The streams of an attention map's rows and columns: cross-attention goes from the prefix to the source."""
     if kind == "decoder":
         return 1, 1
-    return (1, 0) if kind == "cross" else (0, 0)
+    if kind == "cross":
+        return 1, 0
+    return 0, 0
 
 
 @dataclass
@@ -282,7 +307,8 @@ class RowOfChunk:
     @cached_property
     def spans(self) -> list[slice]:
         """Per stream the columns of the batch in which its tokens stand."""
-        return [self.chunk.span(self.part, stream) for stream in range(len(self.chunk.lengths))]
+        streams = range(len(self.chunk.lengths))
+        return [self.chunk.span(self.part, stream) for stream in streams]
 
     @cached_property
     def places(self) -> list[np.ndarray]:
@@ -292,12 +318,14 @@ class RowOfChunk:
     def on_axis(self, streams: Sequence[torch.Tensor]) -> torch.Tensor:
         """[t d] of per stream [b L d]."""
         first = streams[0]
-        result = torch.zeros(
-            len(self.part.encoding), first.shape[-1], dtype=first.dtype, device=first.device
-        )
+        device = first.device
+        *_, width = first.shape
+        size = len(self.part.encoding)
+        result = torch.zeros(size, width, dtype=first.dtype, device=device)
         for stream, tensor in enumerate(streams):
-            place = torch.from_numpy(self.places[stream]).to(result.device)
-            result[place] = tensor[self.row, self.spans[stream]].detach().to(result.device)
+            places = torch.from_numpy(self.places[stream]).to(device)
+            own = tensor[self.row, self.spans[stream]]
+            result[places] = own.detach().to(device)
         return result
 
     def layers_on_axis(self, streams: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
@@ -306,26 +334,34 @@ class RowOfChunk:
         Source and prefix have blocks of their own; where their numbers differ the shorter stack stays at its end.
         """
         layers = []
-        for number in range(max(map(len, streams), default=0)):
-            states = [stream[min(number, len(stream) - 1)] for stream in streams]
+        most_layers = max(map(len, streams), default=0)
+        for number in range(most_layers):
+            states = []
+            for stream in streams:
+                last = len(stream) - 1
+                states.append(stream[min(number, last)])
             layers.append(self.on_axis(states))
         return layers
 
     def readout(self, shares: torch.Tensor) -> np.ndarray:
         """[t] of [b L]: the readout of this row (it is the last stream that answers)."""
+        own = shares[self.row, self.spans[-1]].detach()
+        numbers = own.cpu().double().numpy()
         result = np.zeros(len(self.part.encoding))
-        own = shares[self.row, self.spans[-1]].detach().cpu().double()
-        result[self.places[-1]] = own.numpy()
+        places = self.places[-1]
+        result[places] = numbers
         return result
 
     def trace(self, found: RecordedRound, want: frozenset[str], *, written: bool) -> Trace:
         """What was recorded of this row; a target that is `written` token by token has maps of what stands before it,
         however far the row goes on for other targets."""
+        encoding = self.part.encoding
         target = self.part.required_target
+        values = found.value[self.row].detach()
         trace = Trace(
-            encoding=self.part.encoding,
+            encoding=encoding,
             target=target,
-            value=float(found.value[self.row].detach().sum()),
+            value=float(values.sum()),
             embeddings=self.on_axis(found.leaves),
         )
         if "gradients" in want:
@@ -334,7 +370,9 @@ class RowOfChunk:
             trace.hidden = self.layers_on_axis(found.hidden)
             trace.hidden_gradient = self.layers_on_axis(found.hidden_slopes)
         if want & {"attention", "attention_gradients", "writes"}:
-            end = max(target.positions) if written else len(self.part.encoding)
+            end = len(encoding)
+            if written:
+                end = max(target.positions)
             trace.maps = self.maps(found, end)
         if found.writes is not None:
             self.cut_writes(trace, found.writes)
@@ -345,31 +383,38 @@ class RowOfChunk:
     def maps(self, found: RecordedRound, end: int) -> list[Map]:
         """The attention maps of this row among the tokens before `end`."""
         result: list[Map] = []
-        layers: dict[str, int] = {}
+        layers: dict[str, int] = {}  # so far, by kind
         for number, seen in enumerate(found.maps):
-            row_stream, column_stream = streams_of_map(seen.kind)
+            kind = seen.kind
+            layer = layers.get(kind, 0)
+            layers[kind] = layer + 1
+
+            row_stream, column_stream = streams_of_map(kind)
             rows, row_span = self.before(end, row_stream)
             columns, column_span = self.before(end, column_stream)
-            layers[seen.kind] = layers.get(seen.kind, -1) + 1
+            weights = seen.weights[self.row, :, row_span, column_span]
             own = Map(
-                kind=seen.kind,
-                layer=layers[seen.kind],
+                kind=kind,
+                layer=layer,
                 rows=rows,
                 cols=columns,
-                weights=seen.weights[self.row, :, row_span, column_span].detach(),
+                weights=weights.detach(),
                 block=seen.block,
             )
             if found.map_slopes:
-                own.gradient = found.map_slopes[number][self.row, :, row_span, column_span]
+                slopes = found.map_slopes[number]
+                own.gradient = slopes[self.row, :, row_span, column_span]
             result.append(own)
         return result
 
     def before(self, end: int, stream: int) -> tuple[np.ndarray, slice]:
         """The tokens of a stream that stand before a position: their positions, and their columns in the batch."""
         places = self.places[stream]
-        count = int((places < end).sum())  # places rise
+        stands_before = places < end
+        count = int(stands_before.sum())  # places rise
         start = self.spans[stream].start
-        return places[:count], slice(start, start + count)
+        columns = slice(start, start + count)
+        return places[:count], columns
 
     def cut_writes(self, trace: Trace, writes: Writes) -> None:
         """Give a trace what each of its maps' attention writes into the residual stream."""

@@ -92,7 +92,7 @@ class Runner:
         # heads can be switched off: it changes what it would change in the plain model
         self.switches_heads = False
         # a pass changes the model's settings, which are put back: one pass at a time
-        self.restless = False
+        self.one_pass_at_a_time = False
 
         self._lock = threading.Lock()
         self._view: tuple[object, PreTrainedModel] | None = None
@@ -115,7 +115,7 @@ class Runner:
     def new_view(self) -> PreTrainedModel:
         view: PreTrainedModel = view_of(self.loaded.hf, self.loaded.family.prepare)
         self.task.prepare_view(view)
-        self.settings = keep_settings(view, one_at_a_time=self.restless)
+        self.settings = keep_settings(view, one_at_a_time=self.one_pass_at_a_time)
         return view
 
     def forget_view(self) -> None:

@@ -1,4 +1,8 @@
-"""Traces: one forward pass, watched, and as many backward passes as there are targets."""
+"""Traces: one forward pass, watched, and as many backward passes as there are targets.
+
+A pair is a text with one target, known by its number. Pairs of the same text share a row of the forward pass. Round k
+goes backward from the k-th target of every row that has one; these rows are active.
+"""
 
 from __future__ import annotations
 
@@ -54,10 +58,12 @@ def record_traces(
     """Yield (index, trace) for each pair of encoding and target; `want` is a subset of WANTS."""
     if unknown := want - WANTS:
         raise ValueError(f"a trace has no {', '.join(sorted(unknown))}")
+    # texts with embeddings of their own run one by one, even where they are equal
     plan = plan_traces(encodings, targets, moved=embeddings is not None)
 
     cache = current_cache.get()
     if cache is not None and embeddings is None and heads is None:
+        # passes that were made for the prediction already, and the texts that are still to run
         passes, pieces = cache.take(plan.pieces, want)
         plan = TracePlan(plan.pairs, pieces)
         while passes:  # not held here any longer than it is needed
@@ -90,18 +96,17 @@ def traces_of_pass(
 
     pairs = plan.pairs_of(recorded.chunk)
     last = max(map(len, pairs)) - 1
-    for number, each in enumerate(rounds(recorded.chunk, pairs, targets)):
-        columns = runner.columns(recorded.output, each.chunk)
-        value = values_of(columns, each.chunk.outputs)
-        active = each.active(value.device)
-        slopes = gradients(
-            value[active].sum(), sources, keep_graph=number < last or "readout" in want
-        )
+    for number, this_round in enumerate(rounds(recorded.chunk, pairs, targets)):
+        chunk = this_round.chunk
+        columns = runner.columns(recorded.output, chunk)
+        value = values_of(columns, chunk.outputs)
+        active = this_round.active(value.device)
+        graph_is_needed_again = number < last or "readout" in want
+        slopes = gradients(value[active].sum(), sources, keep_graph=graph_is_needed_again)
         shares = None
         if "readout" in want:
-            shares = readout_shares(
-                runner, columns, each.chunk, last_states=hidden[-1][-1], active=active
-            )
+            last_states = hidden[-1][-1]  # of the last stream, behind its last layer
+            shares = readout_shares(runner, columns, chunk, last_states=last_states, active=active)
         found = RecordedRound(
             value=value,
             leaves=call.leaves,
@@ -113,9 +118,9 @@ def traces_of_pass(
             readout=shares,
             writes=recorded.writes,
         )
-        for row, pair in each.rows:
-            own = RowOfChunk(each.chunk, row)
-            yield pair, own.trace(found, want, written=runner.task.generates)
+        for row, pair in this_round.rows:
+            row_of_chunk = RowOfChunk(chunk, row)
+            yield pair, row_of_chunk.trace(found, want, written=runner.task.generates)
 
 
 def readout_shares(
@@ -126,7 +131,7 @@ def readout_shares(
     last_states: torch.Tensor,
     active: torch.Tensor,
 ) -> torch.Tensor:
-    """[b L] shares of the rows from which the answer is read, of the last hidden states [b L d].
+    """[b t] shares of the rows from which the answer is read, of the last hidden states [b t d].
 
     Token targets name their rows. A label does not: its rows are those of the last hidden state on which its
     logit depends, which tells [CLS], mean and last-token pooling apart without a table of models.

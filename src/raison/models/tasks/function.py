@@ -68,18 +68,23 @@ class Function(OwnModel):
         scores_of: dict[str, np.ndarray] = {}
         for start in range(0, len(texts), BATCH):
             batch = texts[start : start + BATCH]
-            scores_of.update(zip(batch, self.ask(batch), strict=True))
-            meter.count_passes(len(batch))
-            progress.report(start + len(batch), len(texts), "texts")
+            scores = self.ask(batch)
+            scores_of.update(zip(batch, scores, strict=True))
+            size = len(batch)
+            meter.count_passes(size)
+            progress.report(start + size, len(texts), "texts")
         return scores_of
 
     def output_names(self, width: int) -> tuple[str, ...]:
         """What the function's outputs are called: its labels, or their numbers."""
-        if self.labels and len(self.labels) != width:
+        if not self.labels:
+            return tuple(f"output {number}" for number in range(width))
+        named = len(self.labels)
+        if named != width:
             raise InputError(
-                f"The function {self.name} gives {width} scores, but {len(self.labels)} labels were named."
+                f"The function {self.name} gives {width} scores, but {named} labels were named."
             )
-        return self.labels or tuple(f"output {number}" for number in range(width))
+        return self.labels
 
     # -- texts and targets --------------------------------------------------------------------------
 
@@ -95,20 +100,27 @@ class Function(OwnModel):
         return axis_of_words(example)
 
     def predict(self, encodings: Sequence[Encoding]) -> list[Prediction]:
-        scores = self.ask([encoding.texts[0] for encoding in encodings])
+        texts = [encoding.texts[0] for encoding in encodings]
+        scores = self.ask(texts)
         return [self.prediction_from(row) for row in scores]
 
     def prediction_from(self, scores: np.ndarray) -> Prediction:
         """The output with the highest score [v]."""
         names = self.output_names(len(scores))
-        best = np.argsort(-scores, kind="stable")[:BEST].tolist()
-        top = [(names[number], float(scores[number])) for number in best]
+        order = np.argsort(-scores, kind="stable")
+        best = order[:BEST].tolist()
+        top = []
+        outcomes = []
+        for number in best:
+            score = float(scores[number])
+            top.append((names[number], score))
+            outcomes.append((number,))
         _, value = top[0]
         return Prediction(
             target=output_target(best[0], names),
             value=value,
             top=tuple(top),
-            outcomes=tuple((number,) for number in best),
+            outcomes=tuple(outcomes),
             probable=False,
         )
 
@@ -123,7 +135,8 @@ class Function(OwnModel):
         if target_spec.target is None and target_spec.contrast is None:
             return [(encoding, prediction.target)]
 
-        names = self.output_names(self.ask([encoding.texts[0]]).shape[1])
+        _, width = self.ask([encoding.texts[0]]).shape
+        names = self.output_names(width)
         if target_spec.target is None:
             outputs = [prediction.target.ids[0]]
         elif target_spec.target == "all":
@@ -134,27 +147,28 @@ class Function(OwnModel):
             return [(encoding, output_target(output, names)) for output in outputs]
 
         rival = self.output_number(target_spec.contrast, names)
+        name_of_rival = names[rival]
         if outputs == [rival]:
             raise InputError(
-                f"The target and the contrast are both {names[rival]!r}: name two outputs."
+                f"The target and the contrast are both {name_of_rival!r}: name two outputs."
             )
         targets = []
         for output in outputs:
             if output != rival:
                 target = output_target(output, names)
-                contrasted = replace(target, contrast=(rival,), contrast_text=names[rival])
+                contrasted = replace(target, contrast=(rival,), contrast_text=name_of_rival)
                 targets.append((encoding, contrasted))
         return targets
 
     def output_number(self, wanted: object, names: tuple[str, ...]) -> int:
         """The number of an output that is named by its label, or by its number as text."""
-        if str(wanted) in names:
-            return names.index(str(wanted))
-        place = index_from_digits(str(wanted), len(names))
+        name = str(wanted)
+        if name in names:
+            return names.index(name)
+        place = index_from_digits(name, len(names))
         if place is None:
-            raise InputError(
-                f"{self.name} has no output {str(wanted)!r}: it has {', '.join(names)}."
-            )
+            outputs = ", ".join(names)
+            raise InputError(f"{self.name} has no output {name!r}: it has {outputs}.")
         return place
 
     # -- scores -------------------------------------------------------------------------------------
@@ -171,14 +185,15 @@ class Function(OwnModel):
             raise Unsupported(
                 f"{self.name} is a plain function: words can only be deleted, not removed by {removal!r}."
             )
-        memory = Memory(limit=0) if memory is None else memory
+        if memory is None:
+            memory = Memory(limit=0)
 
         recalls = [memory.recall(question, "delete", None) for question in questions]
         texts_of_questions: list[list[str]] = []
         different: dict[str, None] = {}  # texts, in the order in which they are first needed
         for recall in recalls:
-            encoding = recall.question.encoding
-            texts = [kept_text(encoding, row) for row in recall.question.keep]
+            question = recall.question
+            texts = [kept_text(question.encoding, row) for row in question.keep]
             texts_of_questions.append(texts)
             different.update(dict.fromkeys(texts))
         scores_of = self.ask_in_batches(list(different))
@@ -200,11 +215,12 @@ def output_target(output: int, names: tuple[str, ...]) -> Target:
 def answers_from_scores(question: Question, rows: list[np.ndarray]) -> Scored:
     """value, rank and margin of one question from its rows of scores [v]."""
     label = question.target.ids[0]
-    contrast = question.target.contrast
+    contrast = question.target.contrast or ()
     if rows:
         scores = np.stack(rows)
     else:  # any width will do that has both outputs and another one
-        scores = np.zeros((0, max(label, *(contrast or (0,))) + 2))
+        last = max(label, *contrast, 0)
+        scores = np.zeros((0, last + 2))
 
     mine = scores[:, label]
     rest = np.delete(scores, label, axis=1)
@@ -217,12 +233,15 @@ def answers_from_scores(question: Question, rows: list[np.ndarray]) -> Scored:
     else:
         other = mine
 
-    rank = (scores > mine[:, None]).sum(1)
+    margin = mine - other
+    is_better = scores > mine[:, None]
+    rank = is_better.sum(1)
+    predicted = scores.argmax(1)
     return Scored(
         value=value[:, None],
         rank=rank[:, None],
-        margin=(mine - other)[:, None],
-        predicted=scores.argmax(1)[:, None],
+        margin=margin[:, None],
+        predicted=predicted[:, None],
         forwards=len(scores),
         tokens=int(question.keep.sum()),
     )
@@ -230,9 +249,14 @@ def answers_from_scores(question: Question, rows: list[np.ndarray]) -> Scored:
 
 def axis_of_words(example: Example) -> Encoding:
     """The words of a text, or of a pair, as tokens."""
-    texts = (example.text,) if example.pair is None else (example.text, example.pair)
-    sizes = [len(text.encode("utf-8", "surrogatepass")) for text in texts]
-    limits.check_text_size(sum(sizes))
+    texts: tuple[str, ...] = (example.text,)
+    segments: tuple[str, ...] = ("text",)
+    if example.pair is not None:
+        texts = (example.text, example.pair)
+        segments = ("first", "second")
+    whole = "".join(texts)
+    encoded = whole.encode("utf-8", "surrogatepass")
+    limits.check_text_size(len(encoded))
 
     words: list[str] = []
     spans: list[tuple[int, int, int]] = []  # number of the text, start, end
@@ -240,17 +264,19 @@ def axis_of_words(example: Example) -> Encoding:
         for start, end in split_words(text):
             words.append(text[start:end])
             spans.append((number, start, end))
+    size = len(spans)
     segment, starts, ends = np.array(spans).T
+    fixed = [in_template(example, start) for start in starts]
     return Encoding(
-        ids=np.zeros(len(spans)),
+        ids=np.zeros(size),
         tokens=tuple(words),
-        segments=("text",) if example.pair is None else ("first", "second"),
+        segments=segments,
         texts=texts,
         segment=segment,
         start=starts,
         end=ends,
-        positions=np.arange(len(spans)),
-        fixed=np.array([in_template(example, start) for start in starts]),
+        positions=np.arange(size),
+        fixed=np.array(fixed),
         slots=example.slots,
         id=example.id,
     )
@@ -264,10 +290,13 @@ def in_template(example: Example, start: int) -> bool:
 
 def kept_text(encoding: Encoding, keep: np.ndarray) -> str:
     """The text with the removed words cut out, together with the space before them."""
-    text, result, cursor = encoding.texts[0], "", 0
+    text = encoding.texts[0]
+    result = ""
+    cursor = 0
     for end, kept in zip(encoding.end, keep, strict=True):
         if kept:
             result += text[cursor:end]
         cursor = end
         # the space before a removed word has not been written; the next kept word brings its own
-    return (result + text[cursor:]).strip()
+    result += text[cursor:]
+    return result.strip()
