@@ -22,7 +22,7 @@ from raison.core.errors import InputError, MethodFailed
 from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Example, Explanation, Target, Units
 from raison.methods.base import Answer, Batch, Method
-from raison.methods.failures import method_failed, model_failed, refuse_failed
+from raison.methods.failures import method_failed, model_failed, refuse_failed_method
 from raison.models.protocol import Model, Prediction, TargetSpec, TextGenerator
 from raison.models.runner.meter import metered
 from raison.models.runner.pass_cache import caching_passes
@@ -130,7 +130,7 @@ def run_methods(
         if before_method is not None:
             before_method(method)
         try:
-            refuse_failed(method, model)
+            refuse_failed_method(method, model)
             if shared is None and not method.watches:
                 shared = read_texts(model, examples, request)
             yield run_method(model, examples, method, request, shared)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from raison.cli.app import app
 from raison.cli.inputs import input_files_of_data, input_files_of_methods
 from raison.core.errors import InputError
-from raison.core.outputs import check_folder, run_around
+from raison.core.outputs import check_folder, run_folder_around
 from raison.core.records import Explanation
 from raison.runs.driver import run
 from raison.runs.export_run import check_dataset_to_export, export_run
@@ -156,7 +156,7 @@ def test_a_run_is_begun_only_where_nothing_foreign_is(model, finished, copied, t
     refused("is inside of the run", *words, copied / "shards" / "inner")
     (tmp_path / "empty").mkdir()
     assert raison(*words, tmp_path / "empty").exit_code == 0
-    assert run_around(tmp_path / "empty" / "x") == tmp_path / "empty"
+    assert run_folder_around(tmp_path / "empty" / "x") == tmp_path / "empty"
 
 
 def test_a_folder_of_datasets_replaces_only_one_of_its_kind(tmp_path):

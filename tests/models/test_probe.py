@@ -382,7 +382,7 @@ def test_windows_beyond_a_real_text_are_crossed_by_position(name, settings):
 
 def test_a_window_that_is_counted_in_tokens_is_noticed(monkeypatch):
     """Were the family's rule asked about indices, a text without gaps would not tell."""
-    monkeypatch.setattr(view_hooks, "original_positions", lambda call: None)
+    monkeypatch.setattr(view_hooks, "original_positions_in_view", lambda call: None)
     model = raison.load(*model_of("mistral", sliding_window=1024, max_position_embeddings=4096))
     assert model.removals[0] != "delete"
 

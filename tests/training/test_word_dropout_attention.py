@@ -10,7 +10,7 @@ from raison.core.errors import Unsupported
 from raison.core.records import Example, Target
 from raison.models.load import load
 from raison.models.protocol import Question
-from raison.models.tasks.continuation import extended
+from raison.models.tasks.continuation import extended_encoding
 from raison.testing import tiny_hf
 from raison.testing.precision import Float64
 from raison.training.seeds import seeded_generator
@@ -114,7 +114,7 @@ def test_encoder_decoder_rows_are_the_sets_that_evaluation_asks_about(family, pr
     """The same with a source, of which one example keeps nothing at all."""
     hf, tokenizer = tiny_hf(family, "seq2seq")
     model = load(hf, tokenizer)
-    encoding = extended(model.encode([Example(TEXT)])[0], [9, 30, 17, 41, 25], model.codec)
+    encoding = extended_encoding(model.encode([Example(TEXT)])[0], [9, 30, 17, 41, 25], model.codec)
     first = model.first_position(encoding)  # of what is written
     length, size = first - 1, len(encoding)
     heads = heads_within_reach(hf, family)

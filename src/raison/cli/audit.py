@@ -9,7 +9,7 @@ import typer
 
 from raison.cli import options
 from raison.cli.inputs import check_input_at_least, input_files_of_data
-from raison.core.outputs import check_outputs, replacing
+from raison.core.outputs import check_outputs, replacing_output
 
 Data = Annotated[
     str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")
@@ -103,7 +103,7 @@ def audit_command(
     if html is not None:
         from raison.show.html.audit import audit_page
 
-        with replacing(html) as half:
+        with replacing_output(html) as half:
             half.write_text(audit_page(found), encoding="utf-8")
     if json:
         print(found.to_json())

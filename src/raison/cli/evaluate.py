@@ -12,7 +12,7 @@ from raison.cli import options
 from raison.cli.explain import DEFAULT_MODEL
 from raison.cli.inputs import input_files_of_data, input_files_of_methods
 from raison.core.errors import InputError
-from raison.core.outputs import check_outputs, replacing
+from raison.core.outputs import check_outputs, replacing_output
 
 if TYPE_CHECKING:
     from raison.core.evaluation import Evaluation
@@ -232,6 +232,6 @@ def publish_evaluation(result: Evaluation, json: bool, files: list[Path]) -> Non
         ".html": evaluation_page,
     }
     for path in files:
-        with replacing(path) as half:
+        with replacing_output(path) as half:
             half.write_text(writers[path.suffix.lower()](result), encoding="utf-8")
         print(f"wrote {path}", file=sys.stderr)

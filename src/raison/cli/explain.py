@@ -116,10 +116,10 @@ def explain_by_methods(
 ) -> tuple[list[Explanation], list[MethodFailed]]:
     """Explanations with methods beside each other, and the methods that failed; not all may fail."""
     from raison.engine import run_methods
-    from raison.methods.base import check_needs
+    from raison.methods.base import check_needs_of_method
 
     for method in methods:
-        check_needs(method, model)
+        check_needs_of_method(method, model)
     by_method, failures = [], []
     runs = run_methods(
         model,

@@ -29,10 +29,10 @@ def guarded(command: Command) -> Command:
 
     @wraps(command)
     def run(*args: object, **kwargs: object) -> None:
-        from raison.models.panics import is_panic, unheard
+        from raison.models.panics import is_panic, unheard_panics
 
         try:
-            with unheard():
+            with unheard_panics():
                 command(*args, **kwargs)
             sys.stdout.flush()  # a full disk is told now, not when Python ends
         except RaisonError as error:

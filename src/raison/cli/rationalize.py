@@ -87,7 +87,7 @@ def rationalize_command(
     with waiting("loading the libraries") as wait:
         from raison.api import DEFAULT_SEARCH, build_search
         from raison.engine import Request
-        from raison.methods.base import check_needs
+        from raison.methods.base import check_needs_of_method
         from raison.models.load import load
 
         # misspelt names are cheaper to refuse before a model is loaded
@@ -105,7 +105,7 @@ def rationalize_command(
         loaded = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
-        check_needs(chosen, loaded)
+        check_needs_of_method(chosen, loaded)
         wait(f"searching ({chosen.name})")
         if asked is not None:
             explanations, interrupted = ground_answer(loaded, asked, chosen, request)

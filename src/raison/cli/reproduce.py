@@ -12,7 +12,7 @@ import typer
 
 from raison.cli import options
 from raison.core.errors import InputError
-from raison.core.outputs import check_folder, check_outputs, replacing
+from raison.core.outputs import check_folder, check_outputs, replacing_output
 
 if TYPE_CHECKING:
     from raison.studies.reproduce.run_suite import RunOutcome
@@ -85,7 +85,7 @@ def reproduce_command(
     print(written)
     if page is not None:
         text = pages.page_with_section(page, suite, written)
-        with replacing(page) as half:
+        with replacing_output(page) as half:
             half.write_text(text, encoding="utf-8")
 
 

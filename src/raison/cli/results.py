@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raison.core.errors import InputError
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 
 if TYPE_CHECKING:
     from raison.core.records import Explanation
@@ -61,10 +61,10 @@ def publish_explanations(
     else:
         render_many(explanations, difference=difference)
     if out is not None:
-        with replacing(out) as half:
+        with replacing_output(out) as half:
             half.write_text(lines, encoding="utf-8")
     if html is not None:
-        with replacing(html) as half:
+        with replacing_output(html) as half:
             half.write_text(to_html(explanations), encoding="utf-8")
         print_written_result_files([html])
     if figure is not None:

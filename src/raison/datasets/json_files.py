@@ -87,7 +87,7 @@ def read_json_text(path: Path, *, other: str = "") -> Row[str] | Broken:
         parts.append(row.value)
         size += len(row.value)
         if size > limits.FILE:
-            most = limits.format_megabytes(limits.FILE)
+            most = limits.format_limit_in_megabytes(limits.FILE)
             reason = f"it is JSON of more than {most}: write one object in each line (.jsonl)"
             return Broken(str(path), row.line, reason)
     return Row(str(path), 1, "\n".join(parts))

@@ -57,7 +57,7 @@ def archive_member_fault(name: str, content: bytes) -> str:
     if path_leads_out_of_archive(name):
         return f"the name {name!r} leads out of the archive; get it again"
     if len(content) > limits.FILE:
-        most = limits.format_megabytes(limits.FILE)
+        most = limits.format_limit_in_megabytes(limits.FILE)
         return f"{name!r} is larger than {most}; give a part of it"
     return ""
 

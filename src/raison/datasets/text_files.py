@@ -97,7 +97,7 @@ def read_lines_of_stream(
     try:
         for number, raw in enumerate(raw_lines_of_file(stream, most), 1):
             if raw is None:
-                size = limits.format_megabytes(most)
+                size = limits.format_limit_in_megabytes(most)
                 yield Broken(
                     file, number, f"it is longer than {size}: write one record in each line"
                 )

@@ -27,7 +27,7 @@ from raison.core.records import Encoding, Target
 from raison.core.registry import suggest_name
 from raison.models.codec import Codec
 from raison.models.protocol import Model
-from raison.models.runner.batching import streams_of
+from raison.models.runner.batching import streams_of_batch_piece
 
 __all__ = ["BASELINES", "Baseline", "WordEmbeddings", "check_baseline", "moved_tokens"]
 
@@ -93,7 +93,7 @@ class WordEmbeddings:
     def of(self, encoding: Encoding) -> torch.Tensor:
         """[t d] the embeddings of the text itself."""
         rows = []
-        for stream, index in enumerate(streams_of(encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(encoding)):
             rows.append(self.rows(stream, encoding.ids[index]))
         return self.joined(encoding, rows)
 
@@ -101,7 +101,7 @@ class WordEmbeddings:
         """[t d] rows of each stream on the one axis."""
         first = rows[0]
         result = torch.zeros(len(encoding), first.shape[-1], dtype=first.dtype, device=first.device)
-        for index, rows_of_stream in zip(streams_of(encoding), rows, strict=True):
+        for index, rows_of_stream in zip(streams_of_batch_piece(encoding), rows, strict=True):
             places = torch.from_numpy(index).to(result.device)
             result[places] = rows_of_stream.to(result.device)
         return result
@@ -154,7 +154,7 @@ class Baseline:
         """[t d] the baseline of a text: absent where `moved` [t], the text's own embeddings elsewhere."""
         own = self.words.of(encoding)
         rows = []
-        for stream, index in enumerate(streams_of(encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(encoding)):
             rows.append(self.rows_of_stream(encoding, stream, moved[index]))
         absent = self.words.joined(encoding, rows)
         where = torch.from_numpy(moved).to(own.device)
@@ -196,7 +196,7 @@ class Baseline:
         """What a reader should know: a text of which only the beginning fits."""
         if not self.name.startswith(TEXT):
             return []
-        for stream, index in enumerate(streams_of(encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(encoding)):
             size = len(self.text_ids(encoding, stream))
             room = int(moved[index].sum())
             if 0 < room < size:

@@ -11,7 +11,7 @@ import numpy as np
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
-from raison.methods.kept_sets import has_shared_prefixes
+from raison.methods.kept_sets import kept_sets_share_prefixes
 from raison.metrics.base import (
     Answers,
     KeptSets,
@@ -206,7 +206,7 @@ def score_in_few_calls(
     alone: list[TextKey] = []
     sharing: list[TextKey] = []
     for key, question in questions.items():
-        group = sharing if may_share and has_shared_prefixes(question) else alone
+        group = sharing if may_share and kept_sets_share_prefixes(question) else alone
         group.append(key)
 
     scored: dict[TextKey, Scored] = {}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.outputs import check_folder, check_outputs, replacing
+from raison.core.outputs import check_folder, check_outputs, replacing_output
 from raison.runs.checked_lines import line_with_replaced_surrogates
 from raison.runs.result_records import COLUMNS, ExplanationRow, columns_of_numbers, explanation_rows
 from raison.runs.storage import Place, Unwritten
@@ -94,7 +94,7 @@ def run_to_parquet(place: Place, out: Path) -> int:
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with (
-            replacing(out) as half,
+            replacing_output(out) as half,
             open(half, "wb") as file,
             parquet.ParquetWriter(file, schema, compression="zstd") as writer,
         ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from raison.core.errors import InputError
-from raison.core.outputs import refuse_foreign, run_around
+from raison.core.outputs import refuse_foreign_files, run_folder_around
 from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
 from raison.runs.plan import Header
 from raison.runs.planner import fingerprint_of_corpus
@@ -30,7 +30,7 @@ MOVABLE = ("model", "data")  # they may lie somewhere else than before
 
 def check_place_to_resume(place: Place) -> None:
     """Refuse a folder with something else in it than a run, before anything is written there."""
-    around = run_around(place.root) if isinstance(place, Local) else None
+    around = run_folder_around(place.root) if isinstance(place, Local) else None
     if around is not None:
         raise InputError(
             f"{str(place)!r} is inside of the run {str(around)!r}: name a folder outside of it."
@@ -38,7 +38,7 @@ def check_place_to_resume(place: Place) -> None:
     if "spec.json" in place:
         spec_of_run(place)  # refuses where it is somebody else's
         return
-    refuse_foreign(str(place), place.entries(), OURS.__contains__, "a run")
+    refuse_foreign_files(str(place), place.entries(), OURS.__contains__, "a run")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
 from raison.engine import Request, method_scores_again, run_methods
-from raison.methods.base import Method, check_needs
+from raison.methods.base import Method, check_needs_of_method
 from raison.methods.failures import forget_failures
 from raison.metrics.base import Metric, Subject
 from raison.metrics.metric_runner import measure_explanations
@@ -85,7 +85,7 @@ class Worker:
         self.methods: list[Method] = method_list(spec.methods)
         self.metrics: list[Metric] = metric_list(spec.metrics) if spec.metrics else []
         for method in self.methods:
-            check_needs(method, self.model)
+            check_needs_of_method(method, self.model)
         if spec.removal is not None and spec.removal not in self.model.removals:
             self.model.score(
                 [], removal=spec.removal

@@ -20,7 +20,7 @@ from raison.core.records import Example, Explanation
 from raison.core.spec import Spec
 from raison.core.units import group_tokens
 from raison.engine import Request, method_scores_again, run_methods
-from raison.methods.base import Method, check_needs
+from raison.methods.base import Method, check_needs_of_method
 from raison.metrics.base import Metric, Numbers, Subject, gold_share
 from raison.metrics.metric_runner import measure_explanations
 from raison.models.protocol import Model
@@ -106,7 +106,7 @@ def evaluate(
 
     opened = load_model_to_evaluate(model, chosen_metrics, external=explanations is not None)
     for method in chosen_methods:
-        check_needs(method, opened)
+        check_needs_of_method(method, opened)
     examples = []
     for example in examples_with_ids(texts.examples):
         examples.append(example_with_target(example, target, texts.name))

@@ -10,7 +10,7 @@ import torch
 
 from raison.core import progress
 from raison.core.records import Encoding, Target
-from raison.models.float64 import precise
+from raison.models.float64 import as_float64
 from raison.models.protocol import Question
 from raison.models.transformers_model import TransformersWriter
 from raison.studies.compatibility_report import MarginalisedToken
@@ -107,4 +107,4 @@ def marginalise_second_token(
 
 def logits_of_token_rows(model: TransformersWriter, rows: torch.Tensor) -> torch.Tensor:
     """[n t v] logits of the plain model, in float64."""
-    return precise(model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits)
+    return as_float64(model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits)

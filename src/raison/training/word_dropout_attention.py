@@ -24,7 +24,7 @@ from transformers import PretrainedConfig
 
 from raison.core.errors import Unsupported
 from raison.models.attention.view import attention_kind
-from raison.models.attention.view_hooks import eager_of, register_attention
+from raison.models.attention.view_hooks import eager_attention_of, register_attention
 from raison.training.word_dropout import Keeps, attention_pairs_after_dropout
 
 __all__ = [
@@ -66,7 +66,7 @@ def attention_with_keeps(
     **kwargs: object,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, with the keeps of the running pass joined to its mask."""
-    eager = eager_of(type(module))
+    eager = eager_attention_of(type(module))
     reach, keeps = _reach.get(), _keeps.get()
     kind, keep = "self", None
     if reach is not None:

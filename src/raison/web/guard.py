@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from raison.core.limits import format_megabytes
+from raison.core.limits import format_limit_in_megabytes
 from raison.web.server_limits import ServerSettings
 
 __all__ = ["CLIENT", "Guard"]
@@ -186,7 +186,8 @@ async def read_body(scope: Scope, receive: Receive, settings: ServerSettings) ->
         if size > settings.body:
             await read_over(receive, 8 * settings.body, deadline)
             raise Refused(
-                413, f"The request is larger than {format_megabytes(settings.body)}: send less."
+                413,
+                f"The request is larger than {format_limit_in_megabytes(settings.body)}: send less.",
             )
         try:
             message = await asyncio.wait_for(receive(), max(0.001, deadline - loop.time()))

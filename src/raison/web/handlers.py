@@ -10,7 +10,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Explanation
 from raison.core.registry import methods
 from raison.engine import Request, run_methods
-from raison.methods.base import Method, check_needs
+from raison.methods.base import Method, check_needs_of_method
 from raison.models.protocol import Model, TargetSpec
 from raison.rationales.search import Search
 from raison.studies.method_lists import build_method_or_search
@@ -215,7 +215,7 @@ def explanations_of_request(
 ) -> list[Explanation]:
     """Explanations of the text by one method after the other, of all its targets."""
     for method in chosen:
-        check_needs(method, model)
+        check_needs_of_method(method, model)
     explanations = []
     for run in run_methods(model, [Example(body.text, body.pair)], chosen, request):
         explanations += run.explanations

@@ -11,7 +11,7 @@ import numpy as np
 
 from raison.core.evaluation import Cell, Evaluation, MethodAxis, curve_title
 from raison.show.colour_scale import METHOD_HUES
-from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame_in_picture
 from raison.show.figure.savefig import save_figure
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
             draw_curves_by_share(panel, evaluation, key)
         else:
             draw_column_along_methods(panel, evaluation, key, axis)
-        hide_panel_frame(panel)
+        hide_panel_frame_in_picture(panel)
         panel.set_title(curve_title(key), loc="left", fontsize="medium")
 
     if has_curves:

@@ -18,9 +18,9 @@ from raison.show.figure.canvas import (
     TEXT,
     WordRuler,
     draw_figure_header,
-    draw_small_print,
+    draw_small_print_on_canvas,
     figure_canvas,
-    hide_panel_frame,
+    hide_panel_frame_in_picture,
 )
 from raison.show.figure.savefig import save_figure
 from raison.show.head_selection import HeadRelation, HeadSelection, signed_head_offset
@@ -114,7 +114,7 @@ def draw_positions_title(
     about = f"{relation.pairs} pairs · max λ {relation.max_lambda:.2f} · {best}"
     name = clean_text(relation.name)
     axes.text(x, y - 0.24, name, fontsize=SMALL + 1, fontweight="bold", color=INK)
-    draw_small_print(axes, x, y - 0.07, about)
+    draw_small_print_on_canvas(axes, x, y - 0.07, about)
 
 
 def draw_positions_legend_sign(axes: Axes, sign: str, left: float, middle: float) -> None:
@@ -200,6 +200,6 @@ def style_positions_panel(panel: Axes, tallest: float) -> None:
     panel.tick_params(axis="both", length=2, color=FAINT, pad=2)
     panel.yaxis.set_major_locator(MultipleLocator(0.2))
     panel.tick_params(axis="y", labelsize=7, labelcolor=QUIET)
-    hide_panel_frame(panel)
+    hide_panel_frame_in_picture(panel)
     for side in ("left", "bottom"):
         panel.spines[side].set_color(FAINT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.show.audit_rows import AdversaryResult, AuditedText
-from raison.show.html.document import html_element, pixels, safe_html
+from raison.show.html.document import html_element, pixels_in_document, safe_html
 
 __all__ = ["adversaries_svg", "histogram_svg", "words_svg"]
 
@@ -28,7 +28,7 @@ class PlotScales:
         """A line through some points."""
         places = []
         for x, y in points:
-            across, down = pixels(self.across(x)), pixels(self.down(y))
+            across, down = pixels_in_document(self.across(x)), pixels_in_document(self.down(y))
             places.append(f"{across},{down}")
         return html_element("polyline", class_=f"m{hue}", stroke_width=2, points=" ".join(places))
 
@@ -39,8 +39,8 @@ class PlotScales:
             html_element("title", safe_html(title)),
             class_=f"m{hue}",
             stroke_width=2,
-            cx=pixels(self.across(x)),
-            cy=pixels(self.down(y)),
+            cx=pixels_in_document(self.across(x)),
+            cy=pixels_in_document(self.down(y)),
             r=2.5,
         )
 
@@ -63,15 +63,15 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
             "rect",
             html_element("title", str(count)),
             class_="m0",
-            x=pixels(left),
-            y=pixels(floor - tall),
-            width=pixels(max(1.0, right - left - 1)),
-            height=pixels(tall),
+            x=pixels_in_document(left),
+            y=pixels_in_document(floor - tall),
+            width=pixels_in_document(max(1.0, right - left - 1)),
+            height=pixels_in_document(tall),
         )
         parts.append(bar)
 
     mean = float(np.mean(values))
-    line = pixels(across(mean))
+    line = pixels_in_document(across(mean))
     parts.append(
         html_element("line", class_="m1", stroke_width=2, x1=line, y1=4, x2=line, y2=floor)
     )
@@ -80,7 +80,7 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
     for x, anchor in ((low, "start"), (middle, "middle"), (high, "end")):
         rounded = round(x, 2) + 0  # no minus before a zero
         name = f"{rounded:g}".replace("-", "−")
-        parts.append(label_svg(pixels(across(x)), HIGH - 4, name, anchor))
+        parts.append(label_svg(pixels_in_document(across(x)), HIGH - 4, name, anchor))
     return captioned_svg(parts, f"{label}: mean {mean:.2f}, {len(values)} texts", HIGH)
 
 
@@ -98,8 +98,8 @@ def adversaries_svg(adversaries: Sequence[AdversaryResult]) -> str:
     for adversary in adversaries:
         by_kind.setdefault(adversary.kind, []).append(adversary)
 
-    origin = pixels(scales.across(0))
-    floor = pixels(scales.down(0))
+    origin = pixels_in_document(scales.across(0))
+    floor = pixels_in_document(scales.down(0))
     parts = [axis_line_svg(origin, floor, WIDE - 12)]
     key = ""
     for hue, (kind, of_kind) in enumerate(by_kind.items()):
@@ -109,7 +109,7 @@ def adversaries_svg(adversaries: Sequence[AdversaryResult]) -> str:
         key += html_element("li", sample, safe_html(kind))
     parts.append(label_svg(WIDE - 12, HIGH - 4, "JSD of attentions, at most 0.69", "end"))
     shown_tvd = most / 1.1
-    parts.append(label_svg("2", pixels(scales.down(shown_tvd)), f"{shown_tvd:.2f}"))
+    parts.append(label_svg("2", pixels_in_document(scales.down(shown_tvd)), f"{shown_tvd:.2f}"))
 
     caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
     return html_element("ul", key, class_="key") + captioned_svg(parts, caption, HIGH)
@@ -127,7 +127,7 @@ def adversaries_of_kind_svg(
         across = scales.across(adversary.jsd) + 4
         down = scales.down(adversary.tvd) - 4
         name = f"{adversary.lam:g}"
-        yield label_svg(pixels(across), pixels(down), name)
+        yield label_svg(pixels_in_document(across), pixels_in_document(down), name)
 
 
 def words_svg(text: AuditedText) -> str:
@@ -142,11 +142,11 @@ def words_svg(text: AuditedText) -> str:
     )
     parts = []
     for level in (0.0, 0.5, 1.0):
-        parts.append(axis_line_svg("8", pixels(scales.down(level)), WIDE - 20))
+        parts.append(axis_line_svg("8", pixels_in_document(scales.down(level)), WIDE - 20))
     for level in (0.0, 1.0):
         down = scales.down(level) + 4
         name = f"{level:g}"
-        parts.append(label_svg(WIDE - 2, pixels(down), name, "end"))
+        parts.append(label_svg(WIDE - 2, pixels_in_document(down), name, "end"))
     parts.append(scales.polyline(list(enumerate(text.probability)), 0))
     for word, share in enumerate(text.probability):
         title = f"{text.tokens[word]}: {share:.2f}"

@@ -24,7 +24,7 @@ from raison.show.html.document import (
     colour_rules_css,
     html_element,
     page_without_script,
-    pixels,
+    pixels_in_document,
     safe_html,
 )
 
@@ -207,7 +207,7 @@ class CurveFrame:
         """A line through these points."""
         places = []
         for share, value in zip(shares, values, strict=True):
-            across, down = pixels(self.x(share)), pixels(self.y(value))
+            across, down = pixels_in_document(self.x(share)), pixels_in_document(self.y(value))
             places.append(f"{across},{down}")
         return " ".join(places)
 
@@ -256,19 +256,19 @@ def curve_axes_svg(frame: CurveFrame) -> list[str]:
             "line",
             class_="axis",
             x1=EDGE,
-            y1=pixels(down),
+            y1=pixels_in_document(down),
             x2=WIDTH - RIGHT,
-            y2=pixels(down),
+            y2=pixels_in_document(down),
         )
         rounded = round(value, 2) + 0  # no minus before a zero
         shown = f"{rounded:.2f}".replace("-", "−")
         lines.append(line)
-        numbers.append(html_element("text", shown, x=2, y=pixels(down + 4)))
+        numbers.append(html_element("text", shown, x=2, y=pixels_in_document(down + 4)))
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         number = html_element(
             "text",
             f"{share:.0%}",
-            x=pixels(frame.x(share)),
+            x=pixels_in_document(frame.x(share)),
             y=HEIGHT - 6,
             text_anchor=anchor,
         )

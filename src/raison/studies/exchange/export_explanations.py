@@ -17,7 +17,7 @@ from raison.core.eraser_documents import (
 )
 from raison.core.errors import InputError, MissingExtra
 from raison.core.json_record import JsonObject
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 from raison.core.records import Example, Explanation
 from raison.datasets.character_spans import runs_of_true_marks
 from raison.studies.exchange.read_eraser import HARD, SOFT
@@ -55,7 +55,7 @@ class ExplanationExporter:
         for example, explanation in self.rows:
             flat_rows.append(flat_row(example, explanation))
         table = arrow.Table.from_pylist(flat_rows)
-        with replacing(self.path) as half:
+        with replacing_output(self.path) as half:
             parquet.write_table(table, half)
 
     def write_eraser(self) -> None:
@@ -63,7 +63,7 @@ class ExplanationExporter:
         for example, explanation in self.rows:
             record = eraser_record(example, explanation)
             lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-        with replacing(self.path) as half:
+        with replacing_output(self.path) as half:
             half.write_text("".join(lines) or "\n", encoding="utf-8")
 
 

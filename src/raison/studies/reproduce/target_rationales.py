@@ -11,7 +11,7 @@ import numpy as np
 from raison.api import build_search
 from raison.core import units as grouping
 from raison.core.records import Encoding, Target
-from raison.methods.base import Answer, Batch, Method, check_needs
+from raison.methods.base import Answer, Batch, Method, check_needs_of_method
 from raison.models.protocol import Model, Question
 from raison.models.runner.meter import metered
 from raison.rationales.by_order import ByOrder, unit_scores_and_tokens
@@ -130,7 +130,7 @@ def find_rationales_of_targets(
     behind its rationale until its ranking has `ranked` tokens; the order of a method is known as a whole.
     """
     search = build_search(spec)
-    check_needs(search, trial.model)
+    check_needs_of_method(search, trial.model)
     rationales: list[TargetRationale] = []
     costs: list[SearchCost] = []
     for start in range(0, len(targets), group):
@@ -158,7 +158,7 @@ def rationales_of_target_group(
     batch = batch_of_targets(trial, targets, removal)
     rankings: list[np.ndarray | None] = [None] * len(targets)
     if isinstance(search, ByOrder):
-        check_needs(search.built, trial.model)
+        check_needs_of_method(search.built, trial.model)
         scored = unit_scores_and_tokens(search.built, trial.model, batch)
         known = []
         for number, (scores, tokens) in enumerate(scored):
