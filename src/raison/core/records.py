@@ -43,7 +43,8 @@ __all__ = [
 
 def array_field(dtype: str, *, default: object = MISSING) -> Any:
     """A dataclass field that holds a read-only NumPy array of `dtype`, a list in JSON."""
-    return field(default=default, metadata={"convert": partial(read_only_array, dtype=dtype)})
+    convert = partial(read_only_array, dtype=dtype)
+    return field(default=default, metadata={"convert": convert})
 
 
 def read_only_array(values: object, dtype: str) -> np.ndarray:
@@ -78,7 +79,6 @@ class Encoding(Record):
     id: str = ""  # of the example
 
     def validate(self) -> None:
-        size = len(self.ids)
         columns = {
             "tokens": self.tokens,
             "segment": self.segment,
@@ -88,25 +88,34 @@ class Encoding(Record):
             "fixed": self.fixed,
             "types": self.types,
         }
+        size = len(self.ids)
         for name, column in columns.items():
-            if column is not None and len(column) != size:
-                raise InputError(f"An encoding of {size} tokens has {len(column)} {name}.")
+            if column is None:
+                continue
+            length = len(column)
+            if length != size:
+                raise InputError(f"An encoding of {size} tokens has {length} {name}.")
 
         count = len(self.segments)
         if count != len(self.texts):
             raise InputError("An encoding needs one text for each segment.")
-        if size and not 0 <= self.segment.min() <= self.segment.max() < count:
-            raise InputError(f"An encoding of {count} segments has tokens of another segment.")
+        if size:
+            first = self.segment.min()
+            last = self.segment.max()
+            if first < 0 or last >= count:
+                raise InputError(f"An encoding of {count} segments has tokens of another segment.")
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def text_of(self, t: int) -> str:
         """The characters behind token `t` (its name, for a special token)."""
-        start, end = self.start[t], self.end[t]
+        start = self.start[t]
         if start < 0:
             return self.tokens[t]
-        text: str = self.texts[self.segment[t]]
+        end = self.end[t]
+        segment = self.segment[t]
+        text: str = self.texts[segment]
         return text[start:end]
 
 
@@ -129,11 +138,14 @@ class Units(Record):
             raise InputError("Units need one name and one span each.")
         if any(len(span) != 3 for span in spans):
             raise InputError("The span of a unit has three numbers: segment, start and end.")
-        if (self.of < -1).any():  # would count from the last unit
+        below_none = self.of < -1  # would count from the last unit
+        if below_none.any():
             raise InputError("The unit of a token is a number from 0 on, or -1 for none.")
 
-        present = np.unique(self.of[self.of >= 0])
-        if not np.array_equal(present, np.arange(count)):
+        of_a_unit = self.of[self.of >= 0]
+        present = np.unique(of_a_unit)
+        named = np.arange(count)
+        if not np.array_equal(present, named):
             raise InputError(
                 "Every unit must have at least one token, and every unit number a name."
             )
@@ -143,7 +155,8 @@ class Units(Record):
 
     def keep(self, chosen: np.ndarray) -> np.ndarray:
         """Token keep-masks [.., t] of unit keep-masks [.., u]; what is no unit is kept."""
-        always_kept = np.ones((*chosen.shape[:-1], 1), bool)  # where `of` is -1
+        *others, _ = chosen.shape
+        always_kept = np.ones((*others, 1), bool)  # where `of` is -1
         padded = np.concatenate([chosen, always_kept], axis=-1)
         return padded[..., self.of]
 
@@ -183,14 +196,20 @@ class Target(Record):
             contrast = tuple(map(int, self.contrast))
             object.__setattr__(self, "contrast", contrast)
             self.check_contrast(contrast)
-        object.__setattr__(self, "ids", tuple(map(int, self.ids)))
-        object.__setattr__(self, "positions", tuple(map(int, self.positions)))
-        if self.generated and not 0 < count == len(self.positions):
+        ids = tuple(map(int, self.ids))
+        object.__setattr__(self, "ids", ids)
+        positions = tuple(map(int, self.positions))
+        object.__setattr__(self, "positions", positions)
+
+        position_count = len(positions)
+        one_position_each = 0 < count == position_count
+        if self.generated and not one_position_each:
             raise InputError(
                 "A written target needs at least one token, and one position for each, "
-                f"not {count} tokens and {len(self.positions)} positions."
+                f"not {count} tokens and {position_count} positions."
             )
-        if min(self.rows, default=0) < 0:
+        first_row = min(self.rows, default=0)
+        if first_row < 0:
             raise InputError(
                 "A target can't be read before the first token: what is written follows something."
             )
@@ -198,13 +217,15 @@ class Target(Record):
     def check_contrast(self, contrast: tuple[int, ...]) -> None:
         """Refuse a contrast that is not read from the same words as the target."""
         names = f"{self.text!r} and {self.contrast_text!r}"
-        if len(contrast) != len(self.ids):
-            lengths = f"{len(self.ids)} and {len(contrast)} tokens"
+        length = len(self.ids)
+        length_of_contrast = len(contrast)
+        if length_of_contrast != length:
             raise InputError(
-                f"{names} differ in length ({lengths}): "
+                f"{names} differ in length ({length} and {length_of_contrast} tokens): "
                 "a contrast needs two outcomes of the same length."
             )
-        if contrast[:-1] != tuple(self.ids[:-1]):
+        all_but_last = tuple(self.ids[:-1])
+        if contrast[:-1] != all_but_last:
             raise InputError(
                 f"{names} part before their last token, so they are not read from the same words: "
                 "explain each by itself, or contrast single tokens."
@@ -237,21 +258,25 @@ class Target(Record):
 
     def given(self, encoding: Encoding) -> np.ndarray:
         """[t] what can't be removed for this target: fixed tokens, the rows it is read from, its own tokens."""
+        size = len(encoding)
         given = encoding.fixed.copy()
         given[self.rows] = True
-        inputs = self.inputs(len(encoding))
-        own_tokens = inputs & ~self.scope(len(encoding))
+        inputs = self.inputs(size)
+        scope = self.scope(size)
+        own_tokens = inputs & ~scope
         return np.asarray(given & inputs | own_tokens)
 
     def visible(self, keep: np.ndarray, encoding: Encoding) -> np.ndarray:
         """[.. t] what the model is shown of a text of which `keep` [.. t] stays: that, and what can't be removed."""
+        given = self.given(encoding)
         inputs = self.inputs(len(encoding))
-        return np.asarray((keep | self.given(encoding)) & inputs)
+        return np.asarray((keep | given) & inputs)
 
     def free(self, encoding: Encoding) -> np.ndarray:
         """[t] what may be removed."""
+        given = self.given(encoding)
         scope = self.scope(len(encoding))
-        return np.asarray(scope & ~self.given(encoding))
+        return np.asarray(scope & ~given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +309,8 @@ class Explanation(Record):
     @classmethod
     def check_format(cls, data: Mapping[str, object]) -> None:
         written = data.get("format", 1)
-        if "encoding" in data and written != FORMAT:
+        is_explanation = "encoding" in data
+        if is_explanation and written != FORMAT:
             raise InputError(
                 f"This explanation has format {written}, and this raison reads format {FORMAT}: make it "
                 "again with this version, or read it with the version that wrote it."
@@ -292,18 +318,24 @@ class Explanation(Record):
 
     def validate(self) -> None:
         count = len(self.units)
-        if len(self.scores) != count:
-            given = len(self.scores)
-            raise InputError(f"{given} scores of {self.method} do not fit {count} units.")
-        if len(self.units.of) != len(self.encoding):
-            grouped = len(self.units.of)
-            raise InputError(f"Units of {grouped} tokens do not fit {len(self.encoding)} tokens.")
-        if not np.isfinite(self.scores).all():
+        score_count = len(self.scores)
+        if score_count != count:
+            raise InputError(f"{score_count} scores of {self.method} do not fit {count} units.")
+        size = len(self.encoding)
+        grouped = len(self.units.of)
+        if grouped != size:
+            raise InputError(f"Units of {grouped} tokens do not fit {size} tokens.")
+        is_finite = np.isfinite(self.scores)
+        if not is_finite.all():
             raise InputError("An explanation can't hold NaN or infinite scores.")
-        if self.selected is not None and len(self.selected) != count:
-            raise InputError(f"A selection of {len(self.selected)} does not fit {count} units.")
+
+        if self.selected is not None:
+            selected_count = len(self.selected)
+            if selected_count != count:
+                raise InputError(f"A selection of {selected_count} does not fit {count} units.")
         if self.order is not None:
-            named_once = np.intersect1d(self.order, np.arange(count))
+            all_units = np.arange(count)
+            named_once = np.intersect1d(self.order, all_units)
             if len(named_once) != len(self.order):
                 raise InputError(
                     f"An order names each of the {count} units at most once, and nothing else."

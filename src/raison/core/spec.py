@@ -32,21 +32,25 @@ class Spec:
             return self.name
         params = []
         for key in sorted(self.params):
-            params.append(f"{key}={format_value(self.params[key])}")
-        return f"{self.name}({', '.join(params)})"
+            value = format_value(self.params[key])
+            params.append(f"{key}={value}")
+        inside = ", ".join(params)
+        return f"{self.name}({inside})"
 
     def __hash__(self) -> int:
         return hash(str(self))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spec) and str(self) == str(other)
+        if not isinstance(other, Spec):
+            return False
+        return str(self) == str(other)
 
     @classmethod
     def parse(cls, text: str, dots: bool = False) -> Spec:
         """Read `name` or `name(key=value, ...)`; with `dots` a value may be `question.stem`, as a column or a file."""
         try:
-            node = ast.parse(text.strip(), mode="eval").body
-            spec = parse_value(node, dots=dots)
+            expression = ast.parse(text.strip(), mode="eval")
+            spec = parse_value(expression.body, dots=dots)
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             spec = None
         if not isinstance(spec, Spec):
@@ -120,7 +124,8 @@ def format_value(value: object) -> str:
 
 def index_from_digits(digits: str, count: int) -> int | None:
     """The number that digits write, if it is an index below `count`; None for anything else, such as ²."""
-    if not digits.isdecimal() or len(digits) >= 10:
+    is_too_long = len(digits) >= 10
+    if is_too_long or not digits.isdecimal():
         return None
     index = int(digits)
     if index >= count:

@@ -39,12 +39,14 @@ BLOCK = 8192  # rows of a word table averaged at a time
 def check_baseline(name: object) -> None:
     """Refuse what is no baseline."""
     if isinstance(name, str) and name.startswith(TEXT):
-        if not name[len(TEXT) :].strip():
+        text = name.removeprefix(TEXT)
+        if not text.strip():
             raise InputError("The text of the baseline is empty: write baseline='text:some words'.")
     elif name not in BASELINES:
         hint = suggest_name(str(name), list(BASELINES))
+        known = ", ".join(BASELINES)
         raise InputError(
-            f"There is no baseline {name!r}.{hint} Use one of {', '.join(BASELINES)}, "
+            f"There is no baseline {name!r}.{hint} Use one of {known}, "
             "or a text of your own as 'text:some words'."
         )
 
@@ -74,36 +76,45 @@ class WordEmbeddings:
         self.model = cast("EmbeddingModel", model)
         self.tables = self.model.tables
         self.means: dict[int, torch.Tensor] = {}
-        # per stream: ids of words
-        self.known = [self.vocabulary(table.num_embeddings) for table in self.tables]
+        self.known = []  # per stream: ids of words
+        for table in self.tables:
+            words = self.vocabulary(table.num_embeddings)
+            self.known.append(words)
 
     def vocabulary(self, size: int) -> np.ndarray:
         """Ids that are words: neither special tokens nor rows that the tokenizer does not know."""
         codec = self.model.codec
         count = min(size, len(codec.own))
-        return np.setdiff1d(np.arange(count), sorted(codec.special_ids))
+        ids = np.arange(count)
+        special = sorted(codec.special_ids)
+        return np.setdiff1d(ids, special)
 
     def rows(self, stream: int, ids: Sequence[int] | np.ndarray) -> torch.Tensor:
         """[n d] embeddings of token ids."""
+        table = self.tables[stream]
         with torch.inference_mode(False), torch.no_grad():
             indices = torch.as_tensor(np.array(ids), device=self.model.device)
-            looked_up: torch.Tensor = self.tables[stream](indices)
+            looked_up: torch.Tensor = table(indices)
             return looked_up.detach()
 
     def of(self, encoding: Encoding) -> torch.Tensor:
         """[t d] the embeddings of the text itself."""
         rows = []
         for stream, index in enumerate(streams_of_batch_piece(encoding)):
-            rows.append(self.rows(stream, encoding.ids[index]))
+            ids = encoding.ids[index]
+            rows_of_stream = self.rows(stream, ids)
+            rows.append(rows_of_stream)
         return self.joined(encoding, rows)
 
     def joined(self, encoding: Encoding, rows: list[torch.Tensor]) -> torch.Tensor:
         """[t d] rows of each stream on the one axis."""
         first = rows[0]
-        result = torch.zeros(len(encoding), first.shape[-1], dtype=first.dtype, device=first.device)
+        width = first.shape[-1]
+        device = first.device
+        result = torch.zeros(len(encoding), width, dtype=first.dtype, device=device)
         for index, rows_of_stream in zip(streams_of_batch_piece(encoding), rows, strict=True):
-            places = torch.from_numpy(index).to(result.device)
-            result[places] = rows_of_stream.to(result.device)
+            places = torch.from_numpy(index).to(device)
+            result[places] = rows_of_stream.to(device)
         return result
 
     def mean(self, stream: int) -> torch.Tensor:
@@ -115,8 +126,10 @@ class WordEmbeddings:
             for start in range(0, size, BLOCK):
                 end = min(start + BLOCK, size)
                 block = self.rows(stream, range(start, end))
-                total = total + block.cpu().double().sum(0)
-            self.means[stream] = (total / size).to(table.weight)
+                precise = block.cpu().double()
+                total = total + precise.sum(0)
+            mean = total / size
+            self.means[stream] = mean.to(table.weight)
         return self.means[stream]
 
     def has(self, token: int | None) -> bool:
@@ -124,7 +137,10 @@ class WordEmbeddings:
         if token is None:
             return False
         for stream, table in enumerate(self.tables):
-            if token >= table.num_embeddings or not self.rows(stream, [token]).any():
+            if token >= table.num_embeddings:
+                return False
+            embedding = self.rows(stream, [token])
+            if not embedding.any():
                 return False
         return True
 
@@ -138,27 +154,37 @@ class Baseline:
 
     def __post_init__(self) -> None:
         model = self.words.model
-        token_of = {"mask": model.codec.mask_id, "pad": None}
-        if model.codec.has_pad:
-            token_of["pad"] = model.codec.pad_id
+        codec = model.codec
+        token_of = {"mask": codec.mask_id, "pad": None}
+        if codec.has_pad:
+            token_of["pad"] = codec.pad_id
         if self.name == "auto":
-            able = [name for name, token in token_of.items() if self.words.has(token)]
-            self.name = [*able, "mean"][0]
+            self.name = self.best_name(token_of)
         self.token = token_of.get(self.name)  # where a token stands for every absent word
-        if self.name in token_of and self.token is None:
+        needs_token = self.name in token_of
+        if needs_token and self.token is None:
             raise Unsupported(
                 f"{model.name} has no {self.name} token to be a baseline: use baseline='mean' or 'auto'."
             )
+
+    def best_name(self, token_of: dict[str, int | None]) -> str:
+        """The first of the tokens that has an embedding; else the mean."""
+        for name, token in token_of.items():
+            if self.words.has(token):
+                return name
+        return "mean"
 
     def rows(self, encoding: Encoding, moved: np.ndarray) -> torch.Tensor:
         """[t d] the baseline of a text: absent where `moved` [t], the text's own embeddings elsewhere."""
         own = self.words.of(encoding)
         rows = []
         for stream, index in enumerate(streams_of_batch_piece(encoding)):
-            rows.append(self.rows_of_stream(encoding, stream, moved[index]))
+            moved_of_stream = moved[index]
+            rows_of_stream = self.rows_of_stream(encoding, stream, moved_of_stream)
+            rows.append(rows_of_stream)
         absent = self.words.joined(encoding, rows)
-        where = torch.from_numpy(moved).to(own.device)
-        return torch.where(where[:, None], absent, own)
+        is_absent = torch.from_numpy(moved).to(own.device)
+        return torch.where(is_absent[:, None], absent, own)
 
     def rows_of_stream(self, encoding: Encoding, stream: int, moved: np.ndarray) -> torch.Tensor:
         """[n d] what stands for each token of a stream."""
@@ -169,23 +195,29 @@ class Baseline:
         if self.name == "mean":
             return self.words.mean(stream).expand(count, -1)
         if self.token is not None:
-            return self.words.rows(stream, np.full(count, self.token))
+            same_token = np.full(count, self.token)
+            return self.words.rows(stream, same_token)
         ids = self.text_ids(encoding, stream)
-        place = np.maximum(np.cumsum(moved) - 1, 0)  # [n] the how-manyth of those that move
-        repeated = place % len(ids)
-        return self.words.rows(stream, ids[repeated])
+        moved_so_far = np.cumsum(moved)
+        place = np.maximum(moved_so_far - 1, 0)  # [n] the how-manyth of those that move
+        repeated = ids[place % len(ids)]
+        return self.words.rows(stream, repeated)
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.words.tables[0].weight.dtype
+        first_table = self.words.tables[0]
+        return first_table.weight.dtype
 
     def text_ids(self, encoding: Encoding, stream: int) -> np.ndarray:
         """The tokens of the user's text; a decoder may have a vocabulary of its own."""
         model = self.words.model
-        text = self.name[len(TEXT) :]
+        text = self.name.removeprefix(TEXT)
         if stream:
-            return np.array(model.pieces_of(encoding, len(encoding), text))
-        ids = np.asarray(model.codec(text, special=False).ids)
+            end = len(encoding)
+            pieces = model.pieces_of(encoding, end, text)
+            return np.array(pieces)
+        encoded = model.codec(text, special=False)
+        ids = np.asarray(encoded.ids)
         if not len(ids):
             raise InputError(
                 "The tokenizer makes no tokens of the baseline's text: give some words."
@@ -197,12 +229,13 @@ class Baseline:
         if not self.name.startswith(TEXT):
             return []
         for stream, index in enumerate(streams_of_batch_piece(encoding)):
-            size = len(self.text_ids(encoding, stream))
-            room = int(moved[index].sum())
+            ids = self.text_ids(encoding, stream)
+            size = len(ids)
+            moved_of_stream = moved[index]
+            room = int(moved_of_stream.sum())
             if 0 < room < size:
-                return [
-                    f"The baseline's text has {size} tokens, of which only the first {room} fit."
-                ]
+                note = f"The baseline's text has {size} tokens, of which only the first {room} fit."
+                return [note]
         return []
 
 
@@ -210,4 +243,5 @@ def moved_tokens(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
     """[t] what goes from absent to present on a path: what may be removed, or all that the target may see."""
     if moved == "free":
         return target.free(encoding)
-    return target.scope(len(encoding))
+    length = len(encoding)
+    return target.scope(length)

@@ -58,7 +58,8 @@ def head_masks(
 def check_head_choice(kinds: str, top: int, syntactic: float, positional: float) -> None:
     """Refuse a choice of heads that means nothing."""
     if kinds not in KINDS_OF_HEADS:
-        raise InputError(f"The kinds of heads are {', '.join(KINDS_OF_HEADS)}, not {kinds!r}.")
+        known = ", ".join(KINDS_OF_HEADS)
+        raise InputError(f"The kinds of heads are {known}, not {kinds!r}.")
     check_integer("top", top, 0)
     check_head_share("syntactic", syntactic)
     check_head_share("positional", positional)
@@ -76,25 +77,29 @@ def head_strengths(artifact: Artifact) -> tuple[np.ndarray, np.ndarray]:
 
 def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """(syntactic, positional) strengths of a file's tables; `ValueError` and its like where it has none."""
-    positional = np.array(data["positional"]["alpha"], dtype=np.float64)
+    positional_table = data["positional"]
+    positional = np.array(positional_table["alpha"], dtype=np.float64)
     syntactic = np.full(positional.shape, -np.inf)
     kinds = data["kinds"]
     with_trees = np.array([kind in data["parsed"] for kind in kinds])
     for relation in data["relations"]:
-        if not data["counts"][relation]:
+        pairs_of_relation = data["counts"][relation]
+        if not pairs_of_relation:
             continue
-        alpha = np.array(data["alpha"][relation], dtype=np.float64)
+        shares = data["alpha"][relation]
+        alpha = np.array(shares, dtype=np.float64)
         if alpha.shape != positional.shape or not are_shares(alpha):
-            raise ValueError(
-                f"the shares of {relation} are no table of {len(positional)} maps, from 0 to 1"
-            )
-        advantage = alpha - data["lambda_max"][relation]
+            maps = len(positional)
+            raise ValueError(f"the shares of {relation} are no table of {maps} maps, from 0 to 1")
+        largest_lambda = data["lambda_max"][relation]
+        advantage = alpha - largest_lambda
         best = np.maximum(syntactic, advantage)
         syntactic[with_trees] = best[with_trees]
 
     is_table = positional.ndim == 2 and len(positional) == len(kinds)
-    all_numbers = np.isfinite(positional).all() and not np.isnan(syntactic).any()
-    if not is_table or not all_numbers or not are_shares(positional):
+    all_finite = np.isfinite(positional).all()
+    some_missing = np.isnan(syntactic).any()
+    if some_missing or not is_table or not all_finite or not are_shares(positional):
         raise ValueError("the tables do not fit each other")
     return syntactic, positional
 
@@ -110,10 +115,12 @@ def strongest_heads(strength: np.ndarray, threshold: float, top: int) -> np.ndar
     """Bool[maps, heads]: those above the threshold, and the best `top` of every row."""
     above = strength > threshold
     strongest_first = np.argsort(-strength, axis=1, kind="stable")
+    top_heads = strongest_first[:, :top]
     best = np.zeros(strength.shape, bool)
-    np.put_along_axis(best, strongest_first[:, :top], True, axis=1)
+    np.put_along_axis(best, top_heads, True, axis=1)
     measured = np.isfinite(strength)
-    return np.asarray(above | (best & measured))
+    best_measured = best & measured
+    return np.asarray(above | best_measured)
 
 
 def random_masks(
@@ -123,17 +130,23 @@ def random_masks(
 
     As many heads are of both kinds as before, so that the union has the same size too.
     """
-    of_both_kinds = int((synt & pos).sum())
+    both = synt & pos
+    either = synt | pos
+    of_both_kinds = int(both.sum())
     of_synt = int(synt.sum())
-    of_either = int((synt | pos).sum())
-    drawn = generator.permutation(synt.size)[:of_either]
+    of_either = int(either.sum())
+    shuffled = generator.permutation(synt.size)
+    drawn = shuffled[:of_either]
 
     # the first of those drawn are of both kinds, then come those that are only syntactic, then the others
+    drawn_both = drawn[:of_both_kinds]
+    drawn_synt = drawn[:of_synt]
+    drawn_pos_only = drawn[of_synt:]
     new_synt = np.zeros(synt.size, bool)
     new_pos = np.zeros(pos.size, bool)
-    new_synt[drawn[:of_synt]] = True
-    new_pos[drawn[:of_both_kinds]] = True
-    new_pos[drawn[of_synt:]] = True
+    new_synt[drawn_synt] = True
+    new_pos[drawn_both] = True
+    new_pos[drawn_pos_only] = True
     return new_synt.reshape(synt.shape), new_pos.reshape(pos.shape)
 
 
@@ -142,9 +155,11 @@ def corrupt_mask(mask: np.ndarray, rho: float, generator: np.random.Generator) -
     check_head_share("rho", rho)
     zeros = np.flatnonzero(~mask)
     count = round(rho * len(zeros))
-    turned = generator.permutation(zeros)[:count]
+    shuffled = generator.permutation(zeros)
+    turned = shuffled[:count]
     corrupted = np.array(mask)
-    corrupted.reshape(-1)[turned] = True
+    flat = corrupted.reshape(-1)  # the same memory
+    flat[turned] = True
     return corrupted
 
 

@@ -64,46 +64,55 @@ class KernelShap(Method):
         designs = []
         sets = []
         for index, units in enumerate(batch.units):
-            design = self.choose_sets(len(units), batch.generator(index))
+            random = batch.generator(index)
+            design = self.choose_sets(len(units), random)
             designs.append(design)
-            sets.append(sets_with_both_ends(design.keep))
+            sets_of_text = sets_with_both_ends(design.keep)
+            sets.append(sets_of_text)
 
+        values = evaluate_sets(model, batch, sets)
         answers = []
-        for design, asked in zip(designs, evaluate_sets(model, batch, sets), strict=True):
-            answers.append(fit_shapley_values(design, asked))
+        for design, asked in zip(designs, values, strict=True):
+            answer = fit_shapley_values(design, asked)
+            answers.append(answer)
         return answers
 
     def choose_sets(self, size: int, random: np.random.Generator) -> WeightedSets:
         """Which sets of `size` units to ask about, and what each weighs."""
+        least = 4 * size
         samples = self.samples
         if samples is None:
-            samples = 500 + 4 * size
-        all_fit = 2**size - 2 <= samples
-        if not all_fit and samples < 4 * size:
+            samples = 500 + least
+        count_of_all_sets = 2**size - 2
+        all_fit = count_of_all_sets <= samples
+        if not all_fit and samples < least:
             raise InputError(
                 f"{samples} samples are too few to tell {size} units apart: "
-                f"use kernel_shap(samples={4 * size}) or more, or larger units."
+                f"use kernel_shap(samples={least}) or more, or larger units."
             )
 
         parts = [np.zeros((0, size), bool)]
         weights = [np.zeros(0)]
-        # of all sets of a size
-        weight_of_size = {k: (size - 1) / (k * (size - k)) for k in range(1, size)}
+        weight_of_size = weights_of_sizes(size)
         left = samples
-        for small in range(1, size // 2 + 1):
+        largest_half = size // 2
+        for small in range(1, largest_half + 1):
             sizes = sorted({small, size - small})
             count = comb(size, small) * len(sizes)
             weight = sum(weight_of_size[k] for k in sizes)
-            expected = left * weight / sum(weight_of_size.values())
+            weight_left = sum(weight_of_size.values())
+            expected = left * weight / weight_left
             # the first sizes are what tells units apart, so they are taken in any case
-            drawing_is_cheaper = small > 1 and expected < count and not all_fit
+            may_be_drawn = small > 1 and not all_fit
+            drawing_is_cheaper = may_be_drawn and expected < count
             if count > left or drawing_is_cheaper:
                 break
             for k in sizes:
                 sets = all_sets_of(size, k)
-                weight_of_set = weight_of_size.pop(k) / comb(size, k)
                 parts.append(sets)
-                weights.append(np.full(len(sets), weight_of_set))
+                weight_of_set = weight_of_size.pop(k) / comb(size, k)
+                weights_of_sets = np.full(len(sets), weight_of_set)
+                weights.append(weights_of_sets)
             left -= count
 
         rows_per_draw = 1
@@ -112,11 +121,26 @@ class KernelShap(Method):
         drawn = np.zeros((0, size), bool)
         if weight_of_size and left >= rows_per_draw:
             drawn = draw_sets(random, size, weight_of_size, limit=left, rows_per_draw=rows_per_draw)
-            weight_of_draw = sum(weight_of_size.values()) / max(1, len(drawn))
             parts.append(drawn)
-            weights.append(np.full(len(drawn), weight_of_draw))
-        keep = np.concatenate(parts)
-        return WeightedSets(keep, np.concatenate(weights), len(drawn), rows_per_draw)
+            weight_left = sum(weight_of_size.values())
+            weight_of_draw = weight_left / max(1, len(drawn))
+            weights_of_draws = np.full(len(drawn), weight_of_draw)
+            weights.append(weights_of_draws)
+        return WeightedSets(
+            keep=np.concatenate(parts),
+            weight=np.concatenate(weights),
+            drawn=len(drawn),
+            rows_per_draw=rows_per_draw,
+        )
+
+
+def weights_of_sizes(size: int) -> dict[int, float]:
+    """What all sets of k of `size` units weigh together, by k."""
+    weights = {}
+    for k in range(1, size):
+        units_in_or_out = k * (size - k)
+        weights[k] = (size - 1) / units_in_or_out
+    return weights
 
 
 def sets_with_both_ends(keep: np.ndarray) -> np.ndarray:
@@ -130,7 +154,8 @@ def sets_with_both_ends(keep: np.ndarray) -> np.ndarray:
 def all_sets_of(size: int, count: int) -> np.ndarray:
     """[n u] every set of `count` of `size` units."""
     sets = list(combinations(range(size), count))
-    members = np.array(sets, dtype=np.int64).reshape(-1, count)
+    numbers = np.array(sets, dtype=np.int64)
+    members = numbers.reshape(-1, count)
     keep = np.zeros((len(sets), size), bool)
     np.put_along_axis(keep, members, True, axis=1)
     return keep
@@ -153,16 +178,21 @@ def draw_sets(
     chances = weights / weights.sum()
     rows = np.zeros((0, size), bool)
     for _ in range(ROUNDS):
-        different = np.unique(np.packbits(rows, axis=1), axis=0)
-        count = (limit - len(different)) // rows_per_draw
+        packed = np.packbits(rows, axis=1)
+        different = np.unique(packed, axis=0)
+        rows_left = limit - len(different)
+        count = rows_left // rows_per_draw
         if count <= 0:
             break
+
         size_of_draw = random.choice(sizes, size=count, p=chances)
-        order = random.random((count, size)).argsort(1)
+        noise = random.random((count, size))
+        order = noise.argsort(1)
         place_in_order = order.argsort(1)
         keep = place_in_order < size_of_draw[:, None]
         if rows_per_draw == 2:
-            keep = np.stack([keep, ~keep], axis=1).reshape(-1, size)
+            pairs = np.stack([keep, ~keep], axis=1)
+            keep = pairs.reshape(-1, size)
         rows = np.concatenate([rows, keep])
     return rows
 
@@ -183,30 +213,38 @@ def fit_shapley_values(design: WeightedSets, asked: SetValues) -> Answer:
     kept = design.keep.astype(float)
     share_kept = kept.mean(1)
     centred = kept - share_kept[:, None]  # [n u] what tells units apart; rows sum to zero
-    # [n] what equal shares do not account for
-    rest = asked.value[:-2] - nothing - share_kept * gain
+    gain_of_set = asked.value[:-2] - nothing
+    equal_shares = share_kept * gain
+    rest = gain_of_set - equal_shares  # [n] what equal shares do not account for
     weighted = centred * design.weight[:, None]
-    inverse = np.linalg.pinv(weighted.T @ centred, rcond=1e-10, hermitian=True)  # [u u]
+    normal_matrix = weighted.T @ centred
+    inverse = np.linalg.pinv(normal_matrix, rcond=1e-10, hermitian=True)  # [u u]
     apart = inverse @ (weighted.T @ rest)  # sums to zero
     apart -= apart.mean()
-    scores = gain / size + apart
+    equal_share = gain / size
+    scores = equal_share + apart
 
     error = np.zeros(size)
     degrees = 1
     if design.drawn:
-        residual = rest - centred @ apart
+        fit_of_sets = centred @ apart
+        residual = rest - fit_of_sets
         first_drawn = len(kept) - design.drawn
-        weighted, centred = weighted[first_drawn:], centred[first_drawn:]
+        weighted = weighted[first_drawn:]
+        centred = centred[first_drawn:]
+        residual = residual[first_drawn:]
         draws = (-1, design.rows_per_draw, size)
-        # [draws u]
-        pulls = weighted * residual[first_drawn:, None]
-        influence = pulls.reshape(draws).sum(1) @ inverse
+        pulls = weighted * residual[:, None]
+        pull_of_draw = pulls.reshape(draws).sum(1)
+        influence = pull_of_draw @ inverse  # [draws u]
         # how much a draw fits itself
         fitted = (weighted @ inverse) * centred
         own = fitted.reshape(draws).sum((1, 2))
-        influence /= 1 - np.minimum(own, MOST_OWN)[:, None]
+        own_limited = np.minimum(own, MOST_OWN)
+        influence /= 1 - own_limited[:, None]
         variance = len(influence) * influence.var(0, ddof=1)
         error = np.sqrt(variance)
         # what the fit leaves of the draws; sets that are taken whole have no part in it
-        degrees = int((1 - own).sum())
+        left_over = 1 - own
+        degrees = int(left_over.sum())
     return answer_with_margin(scores, error, degrees, diagnostics=facts, cost=asked.cost)

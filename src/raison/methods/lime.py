@@ -53,15 +53,19 @@ class Lime(Method):
         sets = []
         for index, units in enumerate(batch.units):
             size = len(units)
-            keep = self.draw_samples(size, batch.generator(index))
+            random = batch.generator(index)
+            keep = self.draw_samples(size, random)
             samples.append(keep)
             # what is there without any unit is asked for the record: the linear model does not go through it
             nothing = np.zeros((1, size), bool)
-            sets.append(np.concatenate([keep, nothing]))
+            sets_of_text = np.concatenate([keep, nothing])
+            sets.append(sets_of_text)
 
+        values = evaluate_sets(model, batch, sets)
         answers = []
-        for keep, asked in zip(samples, evaluate_sets(model, batch, sets), strict=True):
-            answers.append(self.fit_linear_model(keep, asked))
+        for keep, asked in zip(samples, values, strict=True):
+            answer = self.fit_linear_model(keep, asked)
+            answers.append(answer)
         return answers
 
     def draw_samples(self, size: int, random: np.random.Generator) -> np.ndarray:
@@ -70,7 +74,8 @@ class Lime(Method):
         gone = np.zeros(count, np.int64)
         if size:
             gone = random.integers(1, size + 1, count)
-        order = random.random((count, size)).argsort(1)
+        noise = random.random((count, size))
+        order = noise.argsort(1)
         place_in_order = order.argsort(1)
         keep = place_in_order >= gone[:, None]
         whole_text = np.ones((1, size), bool)
@@ -83,39 +88,53 @@ class Lime(Method):
         weight = self.weights(keep)
 
         # [n 1+u] the intercept comes first
-        intercept = np.ones((len(keep), 1))
+        count = len(keep)
+        intercept = np.ones((count, 1))
         rows = np.concatenate([intercept, keep], axis=1)
-        penalty = np.diag([0.0] + [self.ridge] * size)
+        penalties = [0.0] + [self.ridge] * size
         weighted_rows = rows * weight[:, None]
-        inverse = np.linalg.inv(weighted_rows.T @ rows + penalty)
-        coefficients = inverse @ (rows.T @ (weight * value))
-        residual = value - rows @ coefficients
+        normal_matrix = weighted_rows.T @ rows + np.diag(penalties)
+        inverse = np.linalg.inv(normal_matrix)
+        weighted_value = weight * value
+        coefficients = inverse @ (rows.T @ weighted_value)
+        fitted = rows @ coefficients
+        residual = value - fitted
 
         # the sampling error, by linearisation
-        own = weight * ((rows @ inverse) * rows).sum(1)  # [n] how much a sample fits itself
-        leverage = weight * residual / (1 - np.minimum(own, MOST_OWN))
-        influence = (rows * leverage[:, None]) @ inverse  # [n 1+u] on the coefficients
-        variance = len(keep) * influence.var(0, ddof=1)
-        error = np.sqrt(variance)[1:]
-        effective_samples = weight.sum() ** 2 / (weight**2).sum()
+        pulls = rows @ inverse
+        self_fit = (pulls * rows).sum(1)
+        own = weight * self_fit  # [n] how much a sample fits itself
+        own_limited = np.minimum(own, MOST_OWN)
+        leverage = weight * residual / (1 - own_limited)
+        leveraged_rows = rows * leverage[:, None]
+        influence = leveraged_rows @ inverse  # [n 1+u] on the coefficients
+        variance = count * influence.var(0, ddof=1)
+        error = np.sqrt(variance)
+        squared_weights = weight**2
+        effective_samples = weight.sum() ** 2 / squared_weights.sum()
         degrees = int(effective_samples - own.sum())
 
         # the weighted R²
         fit = 1.0
         mean = np.average(value, weights=weight)
-        spread = weight @ (value - mean) ** 2
+        squared_distances = (value - mean) ** 2
+        spread = weight @ squared_distances
         if spread > 0:
-            unexplained = weight @ residual**2 / spread
+            squared_residuals = residual**2
+            unexplained = weight @ squared_residuals / spread
             fit = float(1 - unexplained)
+
         facts = {
             "value": value[0],
             "empty": asked.value[-1],
-            "samples": len(keep),
+            "samples": count,
             "evaluations": asked.evaluations,
             "fit": fit,
         }
+        scores = coefficients[1:]
+        error_of_scores = error[1:]
         answer = answer_with_margin(
-            coefficients[1:], error, degrees, diagnostics=facts, cost=asked.cost
+            scores, error_of_scores, degrees, diagnostics=facts, cost=asked.cost
         )
         answer.parts["intercept"] = float(coefficients[0])
         return answer
@@ -125,6 +144,8 @@ class Lime(Method):
         count, size = keep.shape
         distance = np.zeros(count)
         if size:
-            distance = 1 - np.sqrt(keep.mean(1))
-        exponent = -((distance / self.width) ** 2)
+            share_kept = keep.mean(1)
+            distance = 1 - np.sqrt(share_kept)
+        in_widths = distance / self.width
+        exponent = -(in_widths**2)
         return np.asarray(np.exp(exponent))

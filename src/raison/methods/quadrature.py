@@ -22,10 +22,8 @@ MOST = 243  # places, the ends included
 ROUNDS = 16  # of halving: no stretch is cut finer than 1 / (7 · 2¹⁶)
 ORDER = 6  # places of the polynomial whose integral counts; with one fewer, it tells how far to trust it
 # tolerances that the errors of all stretches may add up to: those that F tells, and others
-KNOWN, HIDDEN = (
-    4.0,
-    1.5,
-)
+KNOWN = 4.0
+HIDDEN = 1.5
 UNEQUAL = 2.0  # a stretch is halved where its error exceeds twice an equal share of what is allowed
 
 
@@ -42,14 +40,18 @@ class Integral:
     @property
     def error(self) -> float:
         """What is missing: F(1) − F(0) − Σ scores."""
-        return self.end - self.start - float(self.scores.sum())
+        difference = self.end - self.start
+        total = float(self.scores.sum())
+        return difference - total
 
     @property
     def gap(self) -> float:
         """|error| relative to `scale`."""
-        if self.scale <= 0:
+        scale = self.scale
+        if scale <= 0:
             return 0.0
-        return abs(self.error) / self.scale
+        size = abs(self.error)
+        return size / scale
 
     @property
     def scale(self) -> float:
@@ -59,8 +61,9 @@ class Integral:
         rounding a huge gap.
         """
         difference = abs(self.end - self.start)
-        sizes = float(np.abs(self.scores).sum())
-        return max(difference, 0.01 * sizes)
+        sizes = np.abs(self.scores)
+        hundredth = 0.01 * float(sizes.sum())
+        return max(difference, hundredth)
 
 
 QuadratureRule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
@@ -68,11 +71,17 @@ QuadratureRule = Generator[np.ndarray, tuple[np.ndarray, np.ndarray], Integral]
 
 def midpoint_rule(steps: int) -> QuadratureRule:
     """N equal steps, each with its middle: α = (k + ½) / N. Exact for a constant G, even with one step."""
-    inside = (np.arange(steps) + 0.5) / steps
-    places = np.concatenate([[0.0], inside, [1.0]])
-    values, slopes = yield places
-    scores = slopes[1:-1].mean(0)
+    values, slopes = yield midpoints_and_ends(steps)
+    slopes_of_midpoints = slopes[1:-1]
+    scores = slopes_of_midpoints.mean(0)
     return integral_of_path(scores, values, steps)
+
+
+def midpoints_and_ends(steps: int) -> np.ndarray:
+    """The middle of each of so many equal steps from 0 to 1, and both ends."""
+    numbers = np.arange(steps)
+    inside = (numbers + 0.5) / steps
+    return np.concatenate([[0.0], inside, [1.0]])
 
 
 def reference_rule(steps: int) -> QuadratureRule:
@@ -81,7 +90,8 @@ def reference_rule(steps: int) -> QuadratureRule:
     That is neither the trapezoid rule (its ends count half) nor a convergent rule of higher order: its error falls
     with 1 / N only. It is here for comparisons.
     """
-    places = np.arange(steps + 1) / steps
+    numbers = np.arange(steps + 1)
+    places = numbers / steps
     values, slopes = yield places
     scores = slopes.mean(0)
     return integral_of_path(scores, values, len(places))
@@ -109,26 +119,32 @@ def adaptive_rule(tolerance: float, rounding: float = 0.0, most: int = MOST) -> 
     or when `most` places have been asked for, and then it says that it has not settled. `rounding` is the relative
     precision of F: below it there is nothing to learn.
     """
-    inside = (np.arange(FIRST) + 0.5) / FIRST
-    places = np.concatenate([[0.0], inside, [1.0]])
+    places = midpoints_and_ends(FIRST)
     values, slopes = yield places
     for _ in range(ROUNDS):
         integral, badness = judge_integral(places, values, slopes, tolerance, rounding)
         room = most - len(places)
-        # there is nothing to halve where G is not even finite
-        if integral.settled or room <= 0 or not badness.any():
+        something_to_halve = badness.any()  # not where G is not even finite
+        if integral.settled or room <= 0 or not something_to_halve:
             return integral
-        count = min(room, int((badness > 0).sum()))
+
+        is_bad = badness > 0
+        count = min(room, int(is_bad.sum()))
         worst_first = np.argsort(-badness, kind="stable")
         halved = worst_first[:count]
-        new_places = (places[halved] + places[halved + 1]) / 2
+        left = places[halved]
+        right = places[halved + 1]
+        new_places = (left + right) / 2
         new_values, new_slopes = yield new_places
 
-        places = np.concatenate([places, new_places])
-        values = np.concatenate([values, new_values])
-        slopes = np.concatenate([slopes, new_slopes])
-        order = np.argsort(places, kind="stable")
-        places, values, slopes = places[order], values[order], slopes[order]
+        all_places = np.concatenate([places, new_places])
+        all_values = np.concatenate([values, new_values])
+        all_slopes = np.concatenate([slopes, new_slopes])
+        order = np.argsort(all_places, kind="stable")
+        places = all_places[order]
+        values = all_values[order]
+        slopes = all_slopes[order]
+
     integral, _ = judge_integral(places, values, slopes, tolerance, rounding)
     return integral
 
@@ -137,16 +153,21 @@ def judge_integral(
     places: np.ndarray, values: np.ndarray, slopes: np.ndarray, tolerance: float, rounding: float
 ) -> tuple[Integral, np.ndarray]:
     """The integral as far as it is known, and which stretches between neighbours are to be halved (> 0: how badly)."""
-    parts = weights_of_stretches(places, ORDER) @ slopes  # [n-1 t]
-    lower_parts = weights_of_stretches(places, ORDER - 1) @ slopes
-    integral = integral_of_path(parts.sum(0), values, len(places))
+    weights = weights_of_stretches(places, ORDER)
+    parts = weights @ slopes  # [n-1 t]
+    scores = parts.sum(0)
+    integral = integral_of_path(scores, values, len(places))
 
     # errors of all stretches [n-1]: of the sum, and those that cancel between tokens
-    known = np.abs(np.diff(values) - parts.sum(1))
-    hidden = np.linalg.norm(parts - lower_parts, axis=1)
+    growth = np.diff(values)
+    known = np.abs(growth - parts.sum(1))
+    lower_weights = weights_of_stretches(places, ORDER - 1)
+    changes = parts - lower_weights @ slopes
+    hidden = np.linalg.norm(changes, axis=1)
 
-    noise = rounding * float(np.abs(values).max())
-    length = float(np.linalg.norm(integral.scores))
+    largest_value = float(np.abs(values).max())
+    noise = rounding * largest_value
+    length = float(np.linalg.norm(scores))
     allowed = max(tolerance * length, noise)
     errors = known
     if allowed:
@@ -155,14 +176,17 @@ def judge_integral(
         hidden_shares = hidden / (HIDDEN * allowed)
         errors = np.maximum(known_shares, hidden_shares)
 
-    adds_up = abs(integral.error) <= max(tolerance * integral.scale, noise)
+    allowed_gap = max(tolerance * integral.scale, noise)
+    adds_up = abs(integral.error) <= allowed_gap
     small_errors = errors.sum() <= 1
     if small_errors and adds_up:
-        return integral, np.zeros(len(errors))
+        nothing = np.zeros(len(errors))
+        return integral, nothing
 
     open_integral = replace(integral, settled=False)
     share = UNEQUAL / len(errors)
-    if not small_errors and errors.max() > share:
+    some_stand_out = errors.max() > share
+    if not small_errors and some_stand_out:
         return open_integral, np.where(errors > share, errors, 0.0)
     # only the total is off, or nothing stands out
     if adds_up:
@@ -174,8 +198,9 @@ def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
     """The largest errors that together make half of the sum; zero in place of the others."""
     order = np.argsort(-errors, kind="stable")
     cumulated = np.cumsum(errors[order])
-    count = int(np.searchsorted(cumulated, errors.sum() / 2)) + 1
-    chosen = order[:count]
+    half = errors.sum() / 2
+    smaller = int(np.searchsorted(cumulated, half))
+    chosen = order[: smaller + 1]
     largest = np.zeros(len(errors))
     largest[chosen] = errors[chosen]
     return largest
@@ -184,23 +209,31 @@ def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
 def weights_of_stretches(places: np.ndarray, order: int) -> np.ndarray:
     """[n-1 n] weights: the integral between neighbours of the polynomial through the `order` nearest places."""
     size = len(places)
-    left, right = places[:-1], places[1:]
+    stretches = size - 1
+    left = places[:-1]
+    right = places[1:]
     width = (right - left)[:, None]
-    middle = ((left + right) / 2)[:, None]
+    middle = (left + right) / 2
     # of the places around each stretch
-    nearest = np.arange(size - 1) + 1 - order // 2
+    numbers = np.arange(stretches)
+    nearest = numbers + 1 - order // 2
     first = np.clip(nearest, 0, size - order)
-    window = first[:, None] + np.arange(order)  # [n-1 order]
+    steps = np.arange(order)
+    window = first[:, None] + steps  # [n-1 order]
 
     # in units of the stretch, from its middle: -1/2 to 1/2
-    local = (places[window] - middle) / width
+    from_middle = places[window] - middle[:, None]
+    local = from_middle / width
     power = np.arange(order)
+    is_even = power % 2 == 0
     even_moments = 0.5**power / (power + 1)
-    moments = np.where(power % 2 == 0, even_moments, 0.0)
-    right_sides = np.broadcast_to(moments[:, None], (size - 1, order, 1))
+    moments = np.where(is_even, even_moments, 0.0)
+    shape = (stretches, order, 1)
+    right_sides = np.broadcast_to(moments[:, None], shape)
     powers_of_places = local[:, None, :] ** power[:, None]
     weights = np.linalg.solve(powers_of_places, right_sides)
 
-    result = np.zeros((size - 1, size))
-    np.put_along_axis(result, window, weights[..., 0] * width, axis=1)
+    result = np.zeros((stretches, size))
+    weights_of_window = weights[..., 0] * width
+    np.put_along_axis(result, window, weights_of_window, axis=1)
     return result

@@ -43,23 +43,37 @@ class ShapleySampling(Method):
 
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         orders = []
+        most_cells = 0
         for index, units in enumerate(batch.units):
-            orders.append(self.draw_orders(len(units), batch.generator(index)))
-        most_cells = max((each.cells for each in orders), default=0)
+            random = batch.generator(index)
+            orders_of_text = self.draw_orders(len(units), random)
+            orders.append(orders_of_text)
+            most_cells = max(most_cells, orders_of_text.cells)
+
         if most_cells <= CELLS:
-            asked = evaluate_sets(model, batch, [each.sets() for each in orders])
+            sets = [each.sets() for each in orders]
+            asked = evaluate_sets(model, batch, sets)
         else:  # one text after the other, some of its orders at a time: memory does not grow with their number
             asked = []
             for index, each in enumerate(orders):
-                asked.append(evaluate_orders_in_parts(model, batch, index, each))
-        return [each.answer(values) for each, values in zip(orders, asked, strict=True)]
+                values = evaluate_orders_in_parts(model, batch, index, each)
+                asked.append(values)
+
+        answers = []
+        for each, values in zip(orders, asked, strict=True):
+            answer = each.answer(values)
+            answers.append(answer)
+        return answers
 
     def draw_orders(self, size: int, random: np.random.Generator) -> UnitOrders:
         """Random orders, or all sets where they are fewer."""
         count_of_all_sets = 2**size - 2
-        if count_of_all_sets <= 2 * self.permutations * max(0, size - 1):
+        sets_of_an_order = max(0, size - 1)
+        count_of_orders = 2 * self.permutations
+        if count_of_all_sets <= count_of_orders * sets_of_an_order:
             return UnitOrders(size)
-        ranks = random.random((self.permutations, size)).argsort(1)
+        noise = random.random((self.permutations, size))
+        ranks = noise.argsort(1)
         return UnitOrders(size, ranks)
 
 
@@ -83,8 +97,10 @@ def evaluate_orders_in_parts(
         values.append(part.value)
         evaluations += part.evaluations
         for name, spent in part.cost.items():
-            cost[name] = cost.get(name, 0) + spent
-    return SetValues(np.concatenate(values), evaluations, cost)
+            before = cost.get(name, 0)
+            cost[name] = before + spent
+    all_values = np.concatenate(values)
+    return SetValues(all_values, evaluations, cost)
 
 
 @dataclass
@@ -99,24 +115,28 @@ class UnitOrders:
         """Sets × units; all sets are few."""
         if self.ranks is None:
             return 0
-        return 2 * len(self.ranks) * (self.size + 1) * self.size
+        orders = 2 * len(self.ranks)
+        sets = orders * (self.size + 1)
+        return sets * self.size
 
     def sets(self) -> np.ndarray:
         """[n u] of each order its beginnings, then those of its reverse; or all sets."""
-        return (
-            every_set_of_units(self.size)
-            if self.ranks is None
-            else beginnings_of_orders(self.ranks)
-        )
+        if self.ranks is None:
+            return every_set_of_units(self.size)
+        return beginnings_of_orders(self.ranks)
 
     def parts(self) -> Iterator[np.ndarray]:
         """The sets of a few orders after the others."""
         if self.ranks is None:
             yield every_set_of_units(self.size)
             return
-        together = max(1, CELLS * len(self.ranks) // self.cells)
-        for first in range(0, len(self.ranks), together):
-            yield beginnings_of_orders(self.ranks[first : first + together])
+        count = len(self.ranks)
+        that_fit = CELLS * count // self.cells
+        together = max(1, that_fit)
+        for first in range(0, count, together):
+            end = first + together
+            some_ranks = self.ranks[first:end]
+            yield beginnings_of_orders(some_ranks)
 
     def answer(self, asked: SetValues) -> Answer:
         """Shapley values from what the sets are worth."""
@@ -126,7 +146,8 @@ class UnitOrders:
             "evaluations": asked.evaluations,
         }
         if self.ranks is None:
-            scores = exact_shapley_values(every_set_of_units(self.size), asked.value)
+            sets = every_set_of_units(self.size)
+            scores = exact_shapley_values(sets, asked.value)
             no_error = np.zeros(len(scores))
             return answer_with_margin(scores, no_error, 1, diagnostics=facts, cost=asked.cost)
 
@@ -134,12 +155,17 @@ class UnitOrders:
         facts["value"] = asked.value[size]
         value = asked.value.reshape(pairs, 2, size + 1)
         gain = np.diff(value, axis=-1)  # [p 2 k] what the unit that arrives as the k-th adds
-        forward = np.take_along_axis(gain[:, 0], self.ranks, axis=1)
-        backward = np.take_along_axis(gain[:, 1], size - 1 - self.ranks, axis=1)
+        gain_forward = gain[:, 0]
+        gain_backward = gain[:, 1]
+        reverse_ranks = size - 1 - self.ranks
+        forward = np.take_along_axis(gain_forward, self.ranks, axis=1)
+        backward = np.take_along_axis(gain_backward, reverse_ranks, axis=1)
         mean_of_pair = (forward + backward) / 2  # [p u]
         scores = mean_of_pair.mean(0)
-        error = mean_of_pair.std(0, ddof=1) / np.sqrt(pairs)
-        return answer_with_margin(scores, error, pairs - 1, diagnostics=facts, cost=asked.cost)
+        deviation = mean_of_pair.std(0, ddof=1)
+        error = deviation / np.sqrt(pairs)
+        degrees = pairs - 1
+        return answer_with_margin(scores, error, degrees, diagnostics=facts, cost=asked.cost)
 
 
 def beginnings_of_orders(ranks: np.ndarray) -> np.ndarray:
@@ -147,14 +173,19 @@ def beginnings_of_orders(ranks: np.ndarray) -> np.ndarray:
     size = ranks.shape[1]
     counts = np.arange(size + 1)
     forward = ranks[:, None, :] < counts[:, None]  # [p k u] the first k units
-    backward = ~forward[:, ::-1]
-    return np.stack([forward, backward], axis=1).reshape(-1, size)
+    longest_first = forward[:, ::-1]
+    backward = ~longest_first
+    both_ways = np.stack([forward, backward], axis=1)
+    return both_ways.reshape(-1, size)
 
 
 def every_set_of_units(size: int) -> np.ndarray:
     """[n u] all sets, nothing first, everything last."""
-    bits = np.arange(2**size)[:, None] >> np.arange(size)
-    return np.asarray(bits % 2 == 1)
+    numbers = np.arange(2**size)
+    units = np.arange(size)
+    bits = numbers[:, None] >> units
+    is_one = bits % 2 == 1
+    return np.asarray(is_one)
 
 
 def exact_shapley_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -163,10 +194,15 @@ def exact_shapley_values(keep: np.ndarray, value: np.ndarray) -> np.ndarray:
     # chance[k]: that exactly a certain set of k units is there when a certain unit arrives
     chance = np.zeros(size + 1)
     for k in range(size):
-        chance[k] = 1 / (size * comb(size - 1, k))
+        sets = comb(size - 1, k)
+        chance[k] = 1 / (size * sets)
 
     count = keep.sum(1)
-    chance_before = np.where(count > 0, chance[count - 1], 0)
+    chance_of_one_fewer = chance[count - 1]
+    chance_before = np.where(count > 0, chance_of_one_fewer, 0)
     with_unit = chance_before * value
     without_unit = chance[count] * value
-    return np.asarray(keep.T @ with_unit - (~keep).T @ without_unit)
+    gone = ~keep
+    value_with = keep.T @ with_unit
+    value_without = gone.T @ without_unit
+    return np.asarray(value_with - value_without)

@@ -34,20 +34,23 @@ def name_passages(passages: Mapping[str, str] | Sequence[str]) -> dict[str, str]
             "Pass the passages as a list of texts, or as a mapping from names to texts."
         )
     if not isinstance(passages, Mapping):
-        passages = {str(number): text for number, text in enumerate(passages, start=1)}
+        numbered = enumerate(passages, start=1)
+        passages = {str(number): text for number, text in numbered}
     if not passages:
         raise InputError("An answer rests on passages: give at least one.")
 
     named = {}
     for name, text in passages.items():
+        known_as = str(name)
         if not isinstance(text, str):
             kind = type(text).__name__
-            raise InputError(f"The passage {str(name)!r} must be a string, not {kind}.")
-        if not text.strip():
+            raise InputError(f"The passage {known_as!r} must be a string, not {kind}.")
+        stripped = text.strip()
+        if not stripped:
             raise InputError(
-                f"The passage {str(name)!r} is empty: give it some text or leave it out."
+                f"The passage {known_as!r} is empty: give it some text or leave it out."
             )
-        named[str(name)] = text.strip()
+        named[known_as] = stripped
     return named
 
 
@@ -62,28 +65,33 @@ def prompt_over_passages(model: Model, question: str, passages: Mapping[str, str
     if not isinstance(question, str) or not question.strip():
         raise InputError("The question is empty: ask something.")
     codec = cast("ModelWithCodec", model).codec
-    for name, text in {**passages, "question": question}.items():
-        for special in codec.own.all_special_tokens:
+    special_tokens = codec.own.all_special_tokens
+    texts = {**passages, "question": question}
+    for name, text in texts.items():
+        for special in special_tokens:
             if special in text:
                 raise InputError(
                     f"{name!r} holds {special!r}, which this model reads as a command: take it out."
                 )
 
+    asked = question.strip()
     body = "\n\n".join(passages.values())
-    request = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {question.strip()}"
+    request = f"{INSTRUCTION}\n\n{body}\n\nQuestion: {asked}"
     text = f"{request}\nAnswer:"
     chat = codec.chat(request)
     if chat is not None and request in chat:  # some formats rewrite what they are given
         text = chat
 
     slots = []
+    start_of_request = text.index(request)
     start_of_body = request.index(body, len(INSTRUCTION))
-    cursor = text.index(request) + start_of_body
+    cursor = start_of_request + start_of_body
     for name, passage in passages.items():
         start = text.index(passage, cursor)
         cursor = start + len(passage)
-        slots.append(Slot(name, start, cursor))
-    return Example(text, slots=tuple(slots), meta={"question": question.strip()})
+        slot = Slot(name, start, cursor)
+        slots.append(slot)
+    return Example(text, slots=tuple(slots), meta={"question": asked})
 
 
 def find_grounding(model: Model, rationale: Explanation, question: str) -> Grounding:
@@ -91,39 +99,50 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
     certificate = rationale.certificate
     if certificate is None:
         raise ValueError("only a rationale has a grounding")
-    encoding, target, units = rationale.encoding, rationale.target, rationale.units
-    slots = group_tokens(encoding, "slot", target.free(encoding))
+    encoding = rationale.encoding
+    target = rationale.target
+    units = rationale.units
+    removable = target.free(encoding)
+    slots = group_tokens(encoding, "slot", removable)
+    slot_count = len(slots)
     kept = tokens_of_rationale(rationale)
     selected = []
-    for number in range(len(slots)):
-        kept_of_slot = kept[slots.of == number]
+    for number in range(slot_count):
+        in_slot = slots.of == number
+        kept_of_slot = kept[in_slot]
         selected.append(bool(kept_of_slot.any()))
 
     # a sentence outside the passages that the answer rests on can't be what it rests on
     sentences = []
     for unit in range(len(units)):
-        slot = slots.of[units.of == unit][0]
+        slots_of_unit = slots.of[units.of == unit]
+        slot = slots_of_unit[0]
         if selected[slot]:
             sentences.append(unit)
 
-    parts = [(slots, number) for number in range(len(slots))]
+    parts = [(slots, number) for number in range(slot_count)]
     parts += [(units, unit) for unit in sentences]
-    keep = np.ones((1 + len(parts), len(encoding)), bool)
+    row_count = 1 + len(parts)
+    keep = np.ones((row_count, len(encoding)), bool)
     for row, (grouping, number) in enumerate(parts, start=1):
-        keep[row, grouping.of == number] = False
+        removed = grouping.of == number
+        keep[row, removed] = False
     rule: Rule = rules.build(certificate.rule)
     question_of_parts = Question(encoding, target, keep)
     changes = answer_changes(model, question_of_parts, rule, rationale.removal)
 
-    passages = findings_of_passages(slots, selected, changes[: len(slots)])
+    changes_by_slots = changes[:slot_count]
+    changes_by_sentences = changes[slot_count:]
+    passages = findings_of_passages(slots, selected, changes_by_slots)
     needed = []
-    for unit, change in zip(sentences, changes[len(slots) :], strict=True):
+    for unit, change in zip(sentences, changes_by_sentences, strict=True):
         if change:
             needed.append(unit)
+    in_rationale = selected_units(rationale)
     return Grounding(
         question=question,
         answer=target.text.strip(),
-        needs_context=bool(selected_units(rationale)),
+        needs_context=bool(in_rationale),
         statement=statement_of_grounding(rationale, certificate, passages),
         passages=passages,
         necessary_units=tuple(needed),
@@ -132,16 +151,18 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
 
 def tokens_of_rationale(explanation: Explanation) -> np.ndarray:
     """[t] the tokens that are kept when nothing but the rationale is."""
-    units = np.zeros(len(explanation.units), bool)
-    units[selected_units(explanation)] = True
-    return explanation.units.keep(units)
+    count = len(explanation.units)
+    in_rationale = np.zeros(count, bool)
+    in_rationale[selected_units(explanation)] = True
+    return explanation.units.keep(in_rationale)
 
 
 def selected_units(explanation: Explanation) -> list[int]:
     """The units of the rationale."""
     if explanation.selected is None:
         return []
-    return [int(unit) for unit in np.flatnonzero(explanation.selected)]
+    units: list[int] = np.flatnonzero(explanation.selected).tolist()
+    return units
 
 
 def findings_of_passages(
@@ -150,8 +171,9 @@ def findings_of_passages(
     passages = []
     for number, name in enumerate(slots.names):
         _, start, end = slots.spans[number]
-        necessary = bool(changes[number])
-        finding = PassageFinding(name, start, end, selected=selected[number], necessary=necessary)
+        finding = PassageFinding(
+            name, start, end, selected=selected[number], necessary=bool(changes[number])
+        )
         passages.append(finding)
     return tuple(passages)
 
@@ -159,9 +181,15 @@ def findings_of_passages(
 def answer_changes(model: Model, question: Question, rule: Rule, removal: str | None) -> list[bool]:
     """Whether each part, removed from the whole context, takes the answer away; the first row keeps all."""
     (scored,) = model.score([question], removal=removal, memory=Memory())
-    full = Scored(scored.value[:1], scored.rank[:1], scored.margin[:1], scored.predicted[:1])
+    full = Scored(
+        value=scored.value[:1],
+        rank=scored.rank[:1],
+        margin=scored.margin[:1],
+        predicted=scored.predicted[:1],
+    )
     enough = rule.enough(scored, full)
-    return [not each for each in enough[1:]]
+    enough_of_parts = enough[1:]
+    return [not each for each in enough_of_parts]
 
 
 def statement_of_grounding(
@@ -169,23 +197,26 @@ def statement_of_grounding(
 ) -> str:
     """The finding in one sentence."""
     # else a rule is kept, not the words
-    exact_words = certificate.rule == "argmax" and bool(certificate.is_prediction)
+    rule = certificate.rule
+    exact_words = rule == "argmax" and bool(certificate.is_prediction)
     if certificate.status == "impossible":
         return "The whole context is not enough for this answer, and this search found no part of it that is."
-    size = len(selected_units(explanation))
+    in_rationale = selected_units(explanation)
+    size = len(in_rationale)
     if not size and exact_words:
         return "The answer needs no context at all: the model gives it to the bare question."
     if not size:
-        return f"By {certificate.rule}, the answer needs no context at all."
+        return f"By {rule}, the answer needs no context at all."
 
     selected = [passage.name for passage in passages if passage.selected]
     rests = names_in_words(selected, last="and")
     level = explanation.units.level
     if size > 1:
         level += "s"
-    sentence = f"By {certificate.rule}, the answer rests on {rests} ({size} {level}): that alone is enough."
+    support = f"{rests} ({size} {level})"
+    sentence = f"By {rule}, the answer rests on {support}: that alone is enough."
     if exact_words:
-        sentence = f"The answer rests on {rests} ({size} {level}): that alone gives it."
+        sentence = f"The answer rests on {support}: that alone gives it."
 
     needed = [passage.name for passage in passages if passage.necessary]
     if needed:
@@ -193,7 +224,7 @@ def statement_of_grounding(
         if exact_words:
             return f"{sentence} Without {names} its words change."
         return f"{sentence} Without {names} the rest is not enough."
-    if certificate.rule.startswith("penalty"):
+    if rule.startswith("penalty"):
         return sentence  # nothing is indispensable where there is no threshold
     sentence = f"{sentence} No single passage is indispensable: any one can go"
     if exact_words:
@@ -205,4 +236,5 @@ def names_in_words(names: Sequence[str], *, last: str) -> str:
     *others, final = names
     if not others:
         return final
-    return f"{', '.join(others)} {last} {final}"
+    all_but_last = ", ".join(others)
+    return f"{all_but_last} {last} {final}"

@@ -72,12 +72,15 @@ def search_each_level(problem: Problem, inner: Search) -> Policy:
         if not alive.any():
             break
         level = LevelSearch(problem, name, alive)
-        if len(level.groups) < 2 and name != problem.units.level:
+        group_count = len(level.groups)
+        is_last = name == problem.units.level
+        if group_count < 2 and not is_last:
             continue
         kept = yield from level.run(inner)
         if kept is None:
             break
-        problem.levels.append({"level": name, "kept": int(kept.sum()), "of": len(level.groups)})
+        kept_count = int(kept.sum())
+        problem.levels.append({"level": name, "kept": kept_count, "of": group_count})
         (alive,) = level.units_behind(kept[None])
 
 
@@ -86,7 +89,8 @@ def unit_levels_of_problem(problem: Problem) -> list[str]:
     last = problem.units.level
     if last in ("slot", "passage"):
         return [last]
-    names = list(LEVELS[: LEVELS.index(last) + 1])
+    end = LEVELS.index(last) + 1
+    names = list(LEVELS[:end])
     if problem.encoding.slots:
         names[0] = "slot"
     return names
@@ -100,15 +104,17 @@ class LevelSearch:
         self.name = name
         self.alive = alive  # [u] what the level before has kept
         self.group_of = group_of_each_unit(problem, name)  # [u]
-        self.groups = np.unique(self.group_of[alive])
+        living_groups = self.group_of[alive]
+        self.groups = np.unique(living_groups)
 
     def units_behind(self, sets: np.ndarray) -> np.ndarray:
         """[n u] the living units of the groups in each set [n g]."""
         count = int(self.group_of.max()) + 1
         selected = np.zeros((len(sets), count), bool)
         selected[:, self.groups] = sets
-        units: np.ndarray = selected[:, self.group_of] & self.alive
-        return units
+        units = selected[:, self.group_of]
+        living: np.ndarray = units & self.alive
+        return living
 
     def run(self, inner: Search) -> Generator[np.ndarray, JudgedSets, np.ndarray | None]:
         """Run a search on the groups; returns those it kept, or None where nothing was enough."""
@@ -124,11 +130,15 @@ class LevelSearch:
         )
         every = part.everything[None]
         judged = yield self.units_behind(every)
-        part.best = best_set_of(self.judged_as_groups(part, every, judged), 0)
+        judged_groups = self.judged_as_groups(part, every, judged)
+        part.best = best_set_of(judged_groups, 0)
 
         yield from self.follow(inner, part)
-        problem.lower_bound = max(problem.lower_bound, min(1, part.lower_bound))
-        problem.steps += [self.step_in_units(step) for step in part.steps]
+        at_least_one = min(1, part.lower_bound)
+        problem.lower_bound = max(problem.lower_bound, at_least_one)
+        for step in part.steps:
+            step_in_units = self.step_in_units(step)
+            problem.steps.append(step_in_units)
         problem.order = self.order_in_units(part.order)
         if not part.best.enough:
             return None
@@ -138,20 +148,23 @@ class LevelSearch:
         """Hand the sets of the inner policy on as sets of units, and the answers back as answers about groups."""
         problem = self.problem
         policy = inner.policy(part)
+        budget = inner.evaluations
         judged = None
         while True:
             sets = next_sets(policy, judged)
             if sets is None:
                 return
             part.evaluations += len(sets)
-            if inner.evaluations is not None and part.evaluations > inner.evaluations:
+            if budget is not None and part.evaluations > budget:
                 problem.status = "budget"
                 return
 
             answered = yield self.units_behind(sets)
             if answered.enough.any():
-                problem.consider(answered, answered.cheapest())
-            judged = self.judged_as_groups(part, sets[: len(answered)], answered)
+                cheapest = answered.cheapest()
+                problem.consider(answered, cheapest)
+            answered_sets = sets[: len(answered)]
+            judged = self.judged_as_groups(part, answered_sets, answered)
 
     def best_hints(self) -> np.ndarray | None:
         """[g] a group is as good as its best unit."""
@@ -160,13 +173,16 @@ class LevelSearch:
             return None
         best = []
         for group in self.groups:
-            members = (self.group_of == group) & self.alive
-            best.append(hint[members].max())
+            in_group = self.group_of == group
+            living = in_group & self.alive
+            hints = hint[living]
+            best.append(hints.max())
         return np.array(best)
 
     def judged_as_groups(self, part: Problem, sets: np.ndarray, judged: JudgedSets) -> JudgedSets:
         """What the answers mean for the groups: a set costs as many groups as it has."""
-        cost = part.rule.cost(sets.sum(1), judged.value, judged.enough)
+        sizes = sets.sum(1)
+        cost = part.rule.cost(sizes, judged.value, judged.enough)
         return JudgedSets(sets, judged.value, judged.climb, judged.enough, cost, judged.tie)
 
     def groups_as_units(self) -> Units:
@@ -175,15 +191,19 @@ class LevelSearch:
         # the last entry stands for tokens of no unit, whose number is -1
         alive = np.append(self.alive, False)
         group_of = np.append(self.group_of, -1)
-        place = np.full(int(self.group_of.max()) + 2, -1)
+        last_group = int(self.group_of.max())
+        place = np.full(last_group + 2, -1)
         place[self.groups] = np.arange(len(self.groups))
-        living = (fine.of >= 0) & alive[fine.of]
-        place_of_token = np.where(living, place[group_of[fine.of]], -1)
+        in_a_unit = fine.of >= 0
+        living = in_a_unit & alive[fine.of]
+        group_of_token = group_of[fine.of]
+        place_of_token = np.where(living, place[group_of_token], -1)
 
         names = []
         spans = []
         for group in self.groups:
-            members = np.flatnonzero((self.group_of == group) & self.alive)
+            in_group = self.group_of == group
+            members = np.flatnonzero(in_group & self.alive)
             first = int(members[0])
             names.append(fine.names[first])
             spans.append(fine.spans[first])
@@ -191,7 +211,8 @@ class LevelSearch:
 
     def units_of_groups(self, groups: Sequence[int]) -> list[int]:
         """The living units of some groups."""
-        sets = np.zeros((1, len(self.groups)), bool)
+        count = len(self.groups)
+        sets = np.zeros((1, count), bool)
         sets[0, list(groups)] = True
         (units,) = self.units_behind(sets)
         return unit_indices(units)
@@ -205,16 +226,19 @@ class LevelSearch:
 
     def step_in_units(self, step: SearchStep) -> SearchStep:
         """A step of the search among groups as one among units."""
+        added = self.units_of_groups(step.added)
+        removed = self.units_of_groups(step.removed)
         units = self.units_of_groups(step.units)
         candidates = []
         for group, value in step.candidates:
-            first = self.units_of_groups([group])[0]
-            candidates.append((first, value))
+            first, *_ = self.units_of_groups([group])
+            candidate = (first, value)
+            candidates.append(candidate)
         return replace(
             step,
             level=self.name,
-            added=tuple(self.units_of_groups(step.added)),
-            removed=tuple(self.units_of_groups(step.removed)),
+            added=tuple(added),
+            removed=tuple(removed),
             units=tuple(units),
             size=len(units),
             candidates=tuple(candidates),
@@ -226,13 +250,19 @@ def group_of_each_unit(problem: Problem, level: str) -> np.ndarray:
     fine = problem.units
     if level == fine.level:
         return np.arange(len(fine))
-    group_of_token = group_tokens(problem.encoding, level, fine.of >= 0).of
+    in_a_unit = fine.of >= 0
+    coarse = group_tokens(problem.encoding, level, in_a_unit)
     touched = []
     for unit in range(len(fine)):
-        touched.append(np.unique(group_of_token[fine.of == unit]))
+        in_unit = fine.of == unit
+        groups_of_unit = np.unique(coarse.of[in_unit])
+        touched.append(groups_of_unit)
 
-    merged = np.arange(int(group_of_token.max()) + 1)
+    group_count = int(coarse.of.max()) + 1
+    merged = np.arange(group_count)
     for groups in touched:
         names = merged[groups]
-        merged[np.isin(merged, names)] = names.min()
-    return np.array([merged[groups[0]] for groups in touched])
+        has_one_of_these = np.isin(merged, names)
+        merged[has_one_of_these] = names.min()
+    first_groups = [groups[0] for groups in touched]
+    return merged[first_groups]

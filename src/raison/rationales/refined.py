@@ -55,9 +55,11 @@ class Gains:
 
     def note(self, judged: JudgedSets, before: np.ndarray, level: float) -> None:
         """Learn from sets that differ from the one before by a unit each; that one climbed to `level`."""
-        units = (judged.sets ^ before).argmax(1)
+        changed = judged.sets ^ before
+        units = changed.argmax(1)
         gain = judged.climb - level
-        self.best[units] = np.maximum(self.best[units], gain)
+        best_so_far = self.best[units]
+        self.best[units] = np.maximum(best_so_far, gain)
 
     def shortlist(self, chosen: np.ndarray) -> np.ndarray:
         """The most promising units that are not chosen, in reading order."""
@@ -73,10 +75,12 @@ def refine_rationale(problem: Problem, short: int = 64, exchanges: int = 5) -> P
     gains = Gains(problem.size)
     judged = yield problem.nothing[None]
     problem.record_step("start", judged, 0)
-    if problem.consider(judged, 0) and problem.settled(1):
+    nothing_is_best = problem.consider(judged, 0)
+    if nothing_is_best and problem.settled(1):
         problem.proved = True
         return
-    if not judged.enough[0]:
+    nothing_is_enough = judged.enough[0]
+    if not nothing_is_enough:
         problem.lower_bound = max(problem.lower_bound, 1)
 
     level = float(judged.climb[0])
@@ -88,11 +92,13 @@ def refine_rationale(problem: Problem, short: int = 64, exchanges: int = 5) -> P
     yield from remove_blocks(problem)
     yield from remove_single_units(problem)
     for _ in range(ROUNDS):
-        if problem.best.units.sum() < 3:  # pairs of units are known from growing
+        before = problem.best
+        if before.units.sum() < 3:  # pairs of units are known from growing
             return
-        cost = problem.best.cost
+        cost = before.cost
         yield from exchange_pairs(problem, gains, exchanges)
-        if not problem.best.cost < cost:
+        costs_less = problem.best.cost < cost
+        if not costs_less:
             return
         yield from remove_single_units(problem)
 
@@ -101,7 +107,8 @@ def choose_pool_of_units(
     problem: Problem, gains: Gains, level: float
 ) -> Generator[np.ndarray, JudgedSets, np.ndarray]:
     """The units to choose among: the best of the smallest window at the end of the context that is enough."""
-    size, width = problem.size, WINDOW
+    size = problem.size
+    width = WINDOW
     units = np.arange(size)
     while width < size:
         in_window = units >= size - width
@@ -110,7 +117,8 @@ def choose_pool_of_units(
             problem.record_step("add", judged, 0)
             break
         width *= 2
-    window = units[max(0, size - width) :]
+    start = max(0, size - width)
+    window = units[start:]
     if len(window) <= POOL:
         return window
 
@@ -124,11 +132,13 @@ def choose_pool_of_units(
     ranked = window[best_first]
     count = POOL
     while count < len(window):
-        in_pool = np.isin(units, ranked[:count])
+        pool = ranked[:count]
+        in_pool = np.isin(units, pool)
         judged = yield in_pool[None]
         if problem.consider(judged, 0):
             problem.record_step("add", judged, 0)
-        if judged.enough[0]:
+        pool_is_enough = judged.enough[0]
+        if pool_is_enough:
             break
         count *= 2
     return np.sort(ranked[:count])
@@ -138,17 +148,20 @@ def grow_from_pool(problem: Problem, gains: Gains, level: float, pool: np.ndarra
     """Add the unit of the pool that helps most; any candidate that is enough ends it."""
     chosen = problem.nothing
     for size in range(1, CAP + 1):
-        absent = pool[~chosen[pool]]
+        is_present = chosen[pool]
+        absent = pool[~is_present]
         if problem.settled(size) or not len(absent):
             return
         judged = yield sets_with_each_turned(chosen, absent)
-        if len(judged) == problem.size and problem.lower_bound == 1 and not judged.enough.any():
+        tried_each_unit = len(judged) == problem.size
+        none_is_enough = not judged.enough.any()
+        if tried_each_unit and none_is_enough and problem.lower_bound == 1:
             problem.lower_bound = 2
         gains.note(judged, chosen, level)
 
-        any_is_enough = np.isfinite(judged.cost).any()
+        is_enough = np.isfinite(judged.cost)
         row = judged.steepest()
-        if any_is_enough:
+        if is_enough.any():
             row = judged.cheapest()
         problem.record_step("add", judged, row, chosen)
         problem.consider(judged, row)
@@ -161,16 +174,19 @@ def remove_blocks(problem: Problem) -> Policy:
     parts = PARTS
     while problem.best.units.sum() > CAP:
         kept = np.flatnonzero(problem.best.units)
-        if parts > len(kept) // 2:
+        most_parts = len(kept) // 2
+        if parts > most_parts:
             return
-        for block in np.array_split(kept, parts):
+        blocks = np.array_split(kept, parts)
+        for block in blocks:
             before = problem.best.units
             rest = before.copy()
             rest[block] = False
             judged = yield rest[None]
             if problem.consider(judged, 0):
                 problem.record_step("remove", judged, 0, before)
-        if problem.best.units.sum() == len(kept):
+        none_was_removed = problem.best.units.sum() == len(kept)
+        if none_was_removed:
             parts *= 2
 
 
@@ -178,7 +194,8 @@ def remove_single_units(problem: Problem) -> Policy:
     """Remove, one at a time, the unit that is missed least, as long as the rest costs less."""
     while problem.best.units.any():
         before = problem.best.units
-        judged = yield sets_with_each_turned(before, np.flatnonzero(before))
+        units = np.flatnonzero(before)
+        judged = yield sets_with_each_turned(before, units)
         row = judged.cheapest()
         if not problem.consider(judged, row):
             return
@@ -192,8 +209,9 @@ def exchange_pairs(problem: Problem, gains: Gains, exchanges: int) -> Policy:
     judged = yield sets_with_each_turned(before, units)  # remembered from shrinking, so free
     least_missed_first = np.argsort(-judged.climb, kind="stable")
     least = units[least_missed_first[:LEAST]]
+    in_reading_order = np.sort(least)
 
-    pairs = list(combinations(np.sort(least), 2))
+    pairs = list(combinations(in_reading_order, 2))
     sets = np.repeat(before[None], len(pairs), axis=0)
     for row, pair in enumerate(pairs):
         sets[row, list(pair)] = False
@@ -207,7 +225,8 @@ def exchange_pairs(problem: Problem, gains: Gains, exchanges: int) -> Policy:
     if not len(others):
         return
     best_first = np.argsort(-judged.climb, kind="stable")
-    for row in best_first[:exchanges]:
+    most_promising = best_first[:exchanges]
+    for row in most_promising:
         tried = yield sets_with_each_turned(sets[row], others)
         best = tried.cheapest()
         if problem.consider(tried, best):

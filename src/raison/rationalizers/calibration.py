@@ -35,64 +35,88 @@ class Margins:
 def calibrate_selector(model: Rationalizer, batches: Batches) -> None:
     """Set the offsets of the selector, block by block: those of later blocks depend on the earlier ones."""
     model.eval()
-    settings, offsets = model.settings, model.selector.offsets
+    settings = model.settings
+    offsets = model.selector.offsets
     with torch.no_grad():
         offsets.zero_()
     for number in range(settings.pruning):
         tokens = margins_behind(model, batches, number)
         for text, share in enumerate(settings.sparsity):
             of_text = tokens.side == text
-            level = pruning_levels(share, settings.pruning)[number]
-            wanted = round(level * int(of_text.sum()))
-            line = line_between_margins(tokens.margin[of_text & tokens.kept], wanted)
+            words = int(of_text.sum())
+            levels = pruning_levels(share, settings.pruning)
+            wanted = round(levels[number] * words)
+            may_be_kept = of_text & tokens.kept
+            margins = tokens.margin[may_be_kept]
+            line = line_between_margins(margins, wanted)
             with torch.no_grad():
                 offsets[number, text] = -line
 
 
 def margins_behind(model: Rationalizer, batches: Batches, number: int) -> Margins:
     """The margins behind a pruning block."""
+    settings = model.settings
     margins, kept_before, sides = [], [], []
     for batch in batches():
         inputs, tokens = model.read(**batch)
         generated = model.generate(inputs, tokens, number + 1)  # nobody asks for an answer
-        kept = tokens.real
+        real = tokens.real
+        kept = real
         if number:
-            kept = generated.masks[number - 1].bool()
+            mask_before = generated.masks[number - 1]
+            kept = mask_before.bool()
         margin = generated.margins[number]
         side = torch.zeros_like(tokens.side)
         texts = [kept]
-        if model.settings.for_pairs:
+        if settings.for_pairs:
             side = tokens.side
             texts = tokens_by_text(kept, side)
-        if model.settings.never_empty:
+        if settings.never_empty:
             # a text's likeliest token stays whatever the line is, so it counts first
             for text in texts:
-                margin = margin.masked_fill(likeliest_token(margin, text), torch.inf)
-        margins.append(margin[tokens.real])
-        kept_before.append(kept[tokens.real])
-        sides.append(side[tokens.real])
-    return Margins(torch.cat(margins), torch.cat(kept_before), torch.cat(sides))
+                likeliest = likeliest_token(margin, text)
+                margin = margin.masked_fill(likeliest, torch.inf)
+        margins.append(margin[real])
+        kept_before.append(kept[real])
+        sides.append(side[real])
+    return Margins(
+        margin=torch.cat(margins),
+        kept=torch.cat(kept_before),
+        side=torch.cat(sides),
+    )
 
 
 def line_between_margins(margins: torch.Tensor, wanted: int) -> float:
     """A number that about `wanted` of the margins lie above; equal margins fall on the side that comes nearer."""
     descending = margins.sort(descending=True).values
-    finite = descending[torch.isfinite(descending)]
-    if not len(finite):
+    is_finite = torch.isfinite(descending)
+    finite = descending[is_finite]
+    count = len(finite)
+    if not count:
         return 0.0
-    above = wanted - (len(descending) - len(finite))  # of those that have a choice
+    always_above = len(descending) - count
+    above = wanted - always_above  # of those that have a choice
     if above <= 0:  # as low as can be, so that few texts have nothing above it
         largest = float(finite[0])
-        return largest + 1e-6 * max(1.0, abs(largest))
-    if above >= len(finite):
-        return float(finite[-1]) - 1.0
+        return largest + small_step(largest)
+    if above >= count:
+        smallest = float(finite[-1])
+        return smallest - 1.0
     last = float(finite[above - 1])
     following = float(finite[above])
     if last > following:
         return (last + following) / 2
+
     with_equals = int((finite >= last).sum())
     without_equals = int((finite > last).sum())
-    step = 1e-6 * max(1.0, abs(last))
-    if with_equals - above <= above - without_equals:
-        return last - step
-    return last + step
+    too_many = with_equals - above
+    too_few = above - without_equals
+    if too_many <= too_few:
+        return last - small_step(last)
+    return last + small_step(last)
+
+
+def small_step(number: float) -> float:
+    """A millionth of a number, or of 1 where that is more."""
+    size = max(1.0, abs(number))
+    return 1e-6 * size

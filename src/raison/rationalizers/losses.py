@@ -21,49 +21,62 @@ __all__ = ["coherence", "kept_shares", "prediction_loss", "rationalizer_loss", "
 def kept_shares(mask: torch.Tensor, output: RationalizerOutput, texts: int) -> list[torch.Tensor]:
     """Share of the real tokens of a batch that is kept; of a pair, in each text."""
     if texts == 1:
-        kept, words = mask.sum(), output.real.sum()
+        kept = mask.sum()
+        words = output.real.sum()
         return [kept / words.clamp(min=1)]
     shares = []
     for number in range(texts):
-        of_text = output.real & (output.side == number)
-        shares.append(mean_over(mask, of_text))
+        in_text = output.side == number
+        words_of_text = output.real & in_text
+        share = mean_over(mask, words_of_text)
+        shares.append(share)
     return shares
 
 
 def mean_over(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     """The mean of the values where `counted` is true; 0 where it is nowhere."""
     total = (values * counted).sum()
-    return total / counted.sum().clamp(min=1)
+    count = counted.sum()
+    return total / count.clamp(min=1)
 
 
 def sparsity_gap(output: RationalizerOutput, config: RationalizerConfig) -> torch.Tensor:
     """Σ_i |share_i − ℓ_i| over pruning blocks (and texts)."""
     levels = [pruning_levels(share, config.pruning) for share in config.sparsity]
+    texts = len(levels)
     gaps = []
     for number, mask in enumerate(output.masks):
-        shares = kept_shares(mask, output, len(levels))
+        shares = kept_shares(mask, output, texts)
         for share, levels_of_text in zip(shares, levels, strict=True):
-            gap = share - levels_of_text[number]
+            level = levels_of_text[number]
+            gap = share - level
             gaps.append(gap.abs())
-    return torch.stack(gaps).sum()
+    all_gaps = torch.stack(gaps)
+    return all_gaps.sum()
 
 
 def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     """How often a neighbour is treated otherwise: the mean of |m_t − m_{t−1}| over real neighbours."""
-    both = real[:, 1:] & real[:, :-1]
-    steps = mask[:, 1:] - mask[:, :-1]
-    return mean_over(steps.abs(), both)
+    is_real = real[:, 1:]
+    was_real = real[:, :-1]
+    both_real = is_real & was_real
+    kept = mask[:, 1:]
+    kept_before = mask[:, :-1]
+    steps = kept - kept_before
+    return mean_over(steps.abs(), both_real)
 
 
 def prediction_loss(
     logits: torch.Tensor, labels: torch.Tensor, label_std: float = 1.0
 ) -> torch.Tensor:
     """Cross-entropy of classes; squared error of a regression, in units of its labels' standard deviation."""
-    if logits.shape[-1] == 1:
+    is_regression = logits.shape[-1] == 1
+    if is_regression:
         predicted = logits[:, 0] / label_std
         wanted = labels.to(logits) / label_std
         return functional.mse_loss(predicted, wanted)
-    return functional.cross_entropy(logits, labels.long())
+    classes = labels.long()
+    return functional.cross_entropy(logits, classes)
 
 
 def jensen_shannon(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
@@ -71,18 +84,21 @@ def jensen_shannon(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
     one = first.log_softmax(-1)
     other = second.log_softmax(-1)
     mean = (one.exp() + other.exp()) / 2
-    middle = mean.clamp(min=1e-30).log()
+    positive_mean = mean.clamp(min=1e-30)
+    middle = positive_mean.log()
     from_one = one.exp() * (one - middle)
     from_other = other.exp() * (other - middle)
-    divergences = (from_one + from_other).sum(-1) / 2
+    from_both = from_one + from_other
+    divergences = from_both.sum(-1) / 2
     return divergences.mean()
 
 
 def human_loss(output: RationalizerOutput, gold: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     """Cross-entropy of the last selection with what people marked; `known` [b]: texts where they did."""
     margin = output.margins[-1]
+    wanted = gold.to(margin)
+    losses = functional.binary_cross_entropy_with_logits(margin, wanted, reduction="none")
     counted = output.real & known[:, None]
-    losses = functional.binary_cross_entropy_with_logits(margin, gold.to(margin), reduction="none")
     return mean_over(losses, counted)
 
 
@@ -98,20 +114,25 @@ def rationalizer_loss(
     label_std: float = 1.0,
 ) -> torch.Tensor:
     """The loss of a batch; in warm-up the selection itself is not judged."""
-    loss = weights.rationale * prediction_loss(output.logits, labels, label_std)
+    from_rationale = prediction_loss(output.logits, labels, label_std)
+    loss = weights.rationale * from_rationale
     if output.full_logits is not None:
         from_full_text = prediction_loss(output.full_logits, labels, label_std)
         loss = loss + weights.full_text * from_full_text
     if output.soft_logits is not None:
         from_soft = prediction_loss(output.soft_logits, labels, label_std)
         loss = loss + weights.rationale * from_soft
-        if output.logits.shape[-1] > 1:
+        has_classes = output.logits.shape[-1] > 1
+        if has_classes:
             divergence = jensen_shannon(output.soft_logits, output.logits)
             loss = loss + weights.soft_predictor * divergence
     if judge_selection:
-        loss = loss + weights.sparsity * sparsity_gap(output, config)
+        gap = sparsity_gap(output, config)
+        loss = loss + weights.sparsity * gap
         for mask in output.masks:
-            loss = loss + weights.coherence * coherence(mask, output.real)
+            changes = coherence(mask, output.real)
+            loss = loss + weights.coherence * changes
     if weights.human and gold is not None and known is not None:
-        loss = loss + weights.human * human_loss(output, gold, known)
+        from_people = human_loss(output, gold, known)
+        loss = loss + weights.human * from_people
     return loss

@@ -74,15 +74,19 @@ class Rationalizer(PreTrainedModel):
                 raise ValueError(
                     "no special tokens are named, so [CLS] and its like would be taken for words"
                 )
-            self.depth = len(blocks_of_encoder(encoder)[1])
-            settings.check_depth(self.depth, type(encoder).__name__)
+            _, blocks = blocks_of_encoder(encoder)
+            self.depth = len(blocks)
+            family = type(encoder).__name__
+            settings.check_depth(self.depth, family)
+
         self.predictor: Encoder | None = None
         if settings.predictor == "apart":
             self.predictor = copy_without_words(encoder)
         self.soft_predictor: Encoder | None = None
         if settings.soft_predictor:
             self.soft_predictor = copy_without_words(encoder)
-        self.selector = Selector(width, settings.dropout, settings.pruning, len(settings.sparsity))
+        texts = len(settings.sparsity)
+        self.selector = Selector(width, settings.dropout, settings.pruning, texts)
         self.dropout = nn.Dropout(settings.dropout)
         self.classifier = nn.Linear(width, self.num_labels)
         # not asked yet; the underscore keeps it through passes of a view
@@ -118,16 +122,18 @@ class Rationalizer(PreTrainedModel):
         kept = generated.masks[-1]
         if rationale is not None:
             kept = rationale.to(kept) * tokens.real
-        logits = self.predict(inputs, tokens, generated.entered, kept, self.own_predictor)
+        entered = generated.entered
+        logits = self.predict(inputs, tokens, entered, kept, self.own_predictor)
 
         soft_logits = None
         if self.soft_predictor is not None and self.training:
-            weights = torch.sigmoid(generated.margins[-1]) * tokens.real
-            soft_logits = self.predict(
-                inputs, tokens, generated.entered, weights, self.soft_predictor
-            )
+            last_margin = generated.margins[-1]
+            weights = torch.sigmoid(last_margin) * tokens.real
+            soft_logits = self.predict(inputs, tokens, entered, weights, self.soft_predictor)
+        if full is None:
+            full = self.training
         full_logits = None
-        if full or (full is None and self.training):
+        if full:
             full_logits = self.predict_full_text(inputs, tokens, generated)
         return RationalizerOutput(
             logits=logits,
@@ -147,8 +153,10 @@ class Rationalizer(PreTrainedModel):
 
         A choice made anew at every point would make the answer jump, and no path of gradients adds up over a jump.
         """
-        with running(Call(positions=call.positions, view=call.view, blocked=call.blocked)):
-            return self.generate(inputs, tokens).masks[-1]
+        without_moves = Call(positions=call.positions, view=call.view, blocked=call.blocked)
+        with running(without_moves):
+            generated = self.generate(inputs, tokens)
+        return generated.masks[-1]
 
     # -- what is read -------------------------------------------------------------------------------
 
@@ -162,11 +170,13 @@ class Rationalizer(PreTrainedModel):
         """What the encoder takes of a batch, and what its tokens are."""
         if attention_mask is None:
             attention_mask = torch.ones_like(input_ids)
+        config = self.config
         present = attention_mask.bool()
-        if self.config.pad_token_id is not None:
+        if config.pad_token_id is not None:
             # padding in the place of a word: the word is not there
-            present = present & (input_ids != self.config.pad_token_id)
-        tokens = token_roles(input_ids, present, self.config.special_ids, self.config.separator_id)
+            is_word = input_ids != config.pad_token_id
+            present = present & is_word
+        tokens = token_roles(input_ids, present, config.special_ids, config.separator_id)
         if isinstance(self.encoder, GRUEncoder):
             return {"input_ids": input_ids}, tokens
 
@@ -194,17 +204,20 @@ class Rationalizer(PreTrainedModel):
         for number in range(count):
             if number:
                 block = self.settings.blocks_before_pruning + number
-                ran = self.run(block, block + 1, inputs, kept + others, states)
+                seen = kept + others
+                ran = self.run(block, block + 1, inputs, seen, states)
                 states = ran.left[-1]
             logits = self.selector(states)
             margin = logits[..., 1] - logits[..., 0]
             if self.training:
                 chosen = sample_mask(logits)
             else:
-                margin = margin + self.calibrated_offset(number, tokens)
-                empty = empty | self.nothing_stands_out(margin, kept.bool(), tokens)
+                among = kept.bool()
+                offset = self.calibrated_offset(number, tokens)
+                margin = margin + offset
+                empty = empty | self.nothing_stands_out(margin, among, tokens)
                 side = self.side_of_pairs(tokens)
-                decided = decide_mask(margin, kept.bool(), self.settings.never_empty, side)
+                decided = decide_mask(margin, among, self.settings.never_empty, side)
                 chosen = decided.to(kept)
             kept = chosen * kept
             masks.append(kept)
@@ -230,22 +243,24 @@ class Rationalizer(PreTrainedModel):
     ) -> torch.Tensor:
         """[b] some text has room for two tokens, and for none of its tokens more is said for keeping."""
         side = self.side_of_pairs(tokens)
-        texts = zip(
-            tokens_by_text(among, side),
-            tokens_by_text(tokens.real, side),
-            self.settings.sparsity,
-            strict=True,
-        )
+        among_by_text = tokens_by_text(among, side)
+        real_by_text = tokens_by_text(tokens.real, side)
+        texts = zip(among_by_text, real_by_text, self.settings.sparsity, strict=True)
+        is_above = margin > 0
         nothing = torch.zeros(len(margin), dtype=torch.bool, device=margin.device)
         for text, real, share in texts:
-            has_room = real.sum(-1) * share >= ROOM
-            stands_out = (margin > 0) & text
-            nothing = nothing | (~stands_out.any(-1) & has_room)
+            words = real.sum(-1)
+            has_room = words * share >= ROOM
+            stands_out = is_above & text
+            nothing_here = ~stands_out.any(-1)
+            nothing = nothing | (nothing_here & has_room)
         return nothing
 
     def side_of_pairs(self, tokens: TokenRoles) -> torch.Tensor | None:
         """[b t] which text each token is of, where each of two texts has a rationale of its own."""
-        return tokens.side if self.settings.for_pairs else None
+        if self.settings.for_pairs:
+            return tokens.side
+        return None
 
     def calibrated_offset(self, number: int, tokens: TokenRoles) -> torch.Tensor:
         """[b t] what calibration adds to the margin, so that the asked share is reached."""
@@ -297,16 +312,24 @@ class Rationalizer(PreTrainedModel):
         """[b c] logits from the input embeddings of the kept tokens; `kept` [b t] may be weights."""
         if isinstance(self.encoder, GRUEncoder):
             rationale = entered * kept[..., None]
-            return self.classify(predictor(rationale, tokens.present), kept)
-        seen = kept + tokens.lead.to(kept)
-        first = self.settings.blocks if self.settings.predictor == "rest" else 0
-        if self.settings.hide == "zero":
+            states = predictor(rationale, tokens.present)
+            return self.classify(states, kept)
+
+        settings = self.settings
+        lead = tokens.lead.to(kept)
+        seen = kept + lead
+        first = 0
+        if settings.predictor == "rest":
+            first = settings.blocks
+        if settings.hide == "zero":
             # P1's code: the first token is 0 at first, and stays from then on
-            factors = [kept] + [seen] * (self.depth - first - 1)
+            later_blocks = self.depth - first - 1
+            factors = [kept] + [seen] * later_blocks
             ran = self.run(first, self.depth, inputs, seen, entered, predictor, factors)
             return self.classify(ran.output, seen)
-        if (self.training or not torch.is_grad_enabled()) and self.movable:
-            seen, read = try_hidden(seen, tokens.real, self.settings.hidden_share)
+        may_leave_out = self.training or not torch.is_grad_enabled()
+        if may_leave_out and self.movable:
+            seen, read = try_hidden(seen, tokens.real, settings.hidden_share)
             entered, seen, read = gather_read(read, entered, seen)
             inputs = {"attention_mask": read.long()}
         ran = self.run(first, self.depth, inputs, seen, entered, predictor)
@@ -324,22 +347,27 @@ class Rationalizer(PreTrainedModel):
     def classify(self, states: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         """[b c] the classifier on the mean state of what is seen, or on the first."""
         if self.settings.read == "first":  # of what is seen: padding may stand in front
-            first = (seen > 0).long().argmax(1)
+            is_seen = seen > 0
+            first = is_seen.long().argmax(1)
             rows = torch.arange(len(states), device=states.device)
             pooled = states[rows, first]
         else:
             weights = seen[..., None]
             if not self.training:  # what is not seen may be anything, even NaN
-                states = states.masked_fill(weights == 0, 0.0)
+                is_hidden = weights == 0
+                states = states.masked_fill(is_hidden, 0.0)
+            weighted = states * weights
             total = seen.sum(1, keepdim=True)
-            pooled = (states * weights).sum(1) / total.clamp(min=1e-6)
-        logits: torch.Tensor = self.classifier(self.dropout(pooled))
+            pooled = weighted.sum(1) / total.clamp(min=1e-6)
+        dropped = self.dropout(pooled)
+        logits: torch.Tensor = self.classifier(dropped)
         if self.num_labels > 1:
             return logits
         # heads are fit for numbers about 0; bfloat16 is too coarse for others
         if logits.dtype == torch.bfloat16:
             logits = logits.float()
-        scaled: torch.Tensor = logits * self.config.label_std + self.config.label_mean
+        config = self.config
+        scaled: torch.Tensor = logits * config.label_std + config.label_mean
         return scaled
 
     def predict_full_text(
@@ -367,7 +395,8 @@ class Rationalizer(PreTrainedModel):
 def copy_without_words(encoder: Encoder) -> Encoder:
     """A copy for a predictor of its own; it is given the generator's embeddings, so it needs no word table."""
     copied = copy.deepcopy(encoder)
-    width = copied.get_input_embeddings().weight.shape[1]
+    words = copied.get_input_embeddings()
+    width = words.weight.shape[1]
     blank = nn.Embedding(1, width)
     if isinstance(copied, GRUEncoder):
         copied.words = blank
@@ -381,6 +410,9 @@ def encoder_with_random_weights(stored: JsonObject) -> Encoder:
     if stored.get("model_type") == GRUEncoder.TYPE:
         return GRUEncoder(stored)
     # the dtype is that of the checkpoint that it began as
-    config = {name: value for name, value in stored.items() if name not in ("dtype", "torch_dtype")}
-    encoder: Encoder = AutoModel.from_config(AutoConfig.for_model(**config))
+    settings = dict(stored)
+    for name in ("dtype", "torch_dtype"):
+        settings.pop(name, None)
+    config = AutoConfig.for_model(**settings)
+    encoder: Encoder = AutoModel.from_config(config)
     return encoder

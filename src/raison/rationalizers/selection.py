@@ -38,7 +38,8 @@ class Selector(nn.Module):
         self.offsets = nn.Parameter(torch.zeros(pruning, texts), requires_grad=False)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        logits: torch.Tensor = self.linear(self.dropout(self.norm(states)))
+        normed = self.norm(states)
+        logits: torch.Tensor = self.linear(self.dropout(normed))
         return logits
 
 
@@ -47,10 +48,13 @@ def sample_mask(logits: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
     if logits.dtype in (torch.bfloat16, torch.float16):  # too coarse for the noise
         logits = logits.float()
     uniform = torch.rand_like(logits).clamp(TINY, 1 - 1e-7)
-    gumbel = -torch.log(-torch.log(uniform))
-    soft = torch.softmax((logits + gumbel) / temperature, -1)[..., 1]
+    exponential = -torch.log(uniform)
+    gumbel = -torch.log(exponential)
+    noisy_logits = (logits + gumbel) / temperature
+    soft = torch.softmax(noisy_logits, -1)[..., 1]
     hard = (soft > 0.5).to(soft)
-    return hard + (soft - soft.detach())  # adds an exact 0, so that 0 and 1 stay 0 and 1
+    exact_zero = soft - soft.detach()  # has the gradient, and leaves 0 and 1 as they are
+    return hard + exact_zero
 
 
 def decide_mask(
@@ -64,8 +68,11 @@ def decide_mask(
     if not never_empty:
         return kept
     for text in tokens_by_text(among, side):
-        would_be_empty = ~(kept & text).any(-1, keepdim=True)
-        kept = kept | (likeliest_token(margin, text) & would_be_empty)
+        kept_of_text = kept & text
+        would_be_empty = ~kept_of_text.any(-1, keepdim=True)
+        likeliest = likeliest_token(margin, text)
+        rescued = likeliest & would_be_empty
+        kept = kept | rescued
     return kept
 
 
@@ -73,13 +80,17 @@ def tokens_by_text(among: torch.Tensor, side: torch.Tensor | None) -> list[torch
     """[b t] the tokens of each text: of one, or of the two of a pair."""
     if side is None:
         return [among]
-    return [among & (side == 0), among & (side == 1)]
+    first = among & (side == 0)
+    second = among & (side == 1)
+    return [first, second]
 
 
 def likeliest_token(margin: torch.Tensor, among: torch.Tensor) -> torch.Tensor:
     """[b t] True for the token of largest margin of each row, where there is one."""
-    best = margin.masked_fill(~among, -torch.inf).argmax(-1, keepdim=True)
-    is_best = torch.zeros_like(among).scatter(1, best, True)
+    margin_among = margin.masked_fill(~among, -torch.inf)
+    best = margin_among.argmax(-1, keepdim=True)
+    nowhere = torch.zeros_like(among)
+    is_best = nowhere.scatter(1, best, True)
     return is_best & among
 
 
@@ -105,18 +116,23 @@ def token_roles(
     no_word = torch.isin(input_ids, special_tokens)
     special = present & no_word
     real = present & ~no_word
-    words_from_here = real.flip(-1).cumsum(-1).flip(-1)
+    from_the_end = real.flip(-1)
+    words_from_here = from_the_end.cumsum(-1).flip(-1)
     before_a_word = words_from_here > 0
-    first_special = special & (special.cumsum(-1) == 1)
+    specials_so_far = special.cumsum(-1)
+    first_special = special & (specials_so_far == 1)
+    lead = special & (before_a_word | first_special)
+
     separators = torch.zeros_like(present)
     if separator_id is not None:
         separators = input_ids == separator_id
+    in_second_text = separators.cumsum(-1) > 0
     return TokenRoles(
         present=present,
         real=real,
         special=special,
-        lead=special & (before_a_word | first_special),
-        side=(separators.cumsum(-1) > 0).long(),
+        lead=lead,
+        side=in_second_text.long(),
     )
 
 
@@ -131,21 +147,29 @@ def try_hidden(
     shown = seen > 0
     if not seen.requires_grad:
         return seen, shown
-    drawn = torch.rand(seen.shape, device=seen.device) < share
-    tried = real & ~shown & drawn
-    slope = shown.to(seen) + tried.to(seen) / share
-    zero = seen - seen.detach()  # with the gradient of what is seen
-    return seen.detach() + zero * slope, shown | tried
+    uniform = torch.rand(seen.shape, device=seen.device)
+    drawn = uniform < share
+    hidden = real & ~shown
+    tried = hidden & drawn
+    slope_of_tried = tried.to(seen) / share
+    slope = shown.to(seen) + slope_of_tried
+    fixed = seen.detach()
+    zero = seen - fixed  # with the gradient of what is seen
+    weights = fixed + zero * slope
+    return weights, shown | tried
 
 
 def gather_read(
     read: torch.Tensor, states: torch.Tensor, seen: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """States [b t d] and weights [b t] of the tokens that are read, in their order, and where a shorter row ends."""
-    longest = int(read.sum(1).max())
+    lengths = read.sum(1)
+    longest = int(lengths.max())
     read_first = read.long().argsort(dim=1, descending=True, stable=True)
     order = read_first[:, :longest]
-    wide = order[..., None].expand(-1, -1, states.shape[-1])
+    width = states.shape[-1]
+    wide = order[..., None].expand(-1, -1, width)
     gathered_states = states.gather(1, wide)
     gathered_weights = seen.gather(1, order)
-    return gathered_states, gathered_weights, read.gather(1, order)
+    gathered_read = read.gather(1, order)
+    return gathered_states, gathered_weights, gathered_read

@@ -69,8 +69,9 @@ def measure_agreement(one: np.ndarray, other: np.ndarray) -> MethodAgreement:
     a, b = comparable_scores(one, other)
     if scores_are_constant(a) or scores_are_constant(b):
         return MethodAgreement(shared=None, tau=None, rho=None, r=None, by_size=by_size)
+    count = count_of_strongest_units(len(a))
     return MethodAgreement(
-        shared=count_shared_strongest(a, b, count_of_strongest_units(len(a))),
+        shared=count_shared_strongest(a, b, count),
         tau=kendall_tau_b(a, b),
         rho=spearman_rho(a, b),
         r=pearson_r(a, b),
@@ -81,21 +82,28 @@ def measure_agreement(one: np.ndarray, other: np.ndarray) -> MethodAgreement:
 def agreement_of_pairs(scores: Sequence[np.ndarray]) -> dict[MethodPair, MethodAgreement]:
     """What every two vectors have in common."""
     agreements = {}
-    for i, j in combinations(range(len(scores)), 2):
-        agreements[i, j] = measure_agreement(scores[i], scores[j])
+    places = range(len(scores))
+    for pair in combinations(places, 2):
+        first, second = pair
+        agreements[pair] = measure_agreement(scores[first], scores[second])
     return agreements
 
 
 def comparable_scores(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two vectors as they can be compared: where only one of them has negative scores, both by size."""
-    if has_negative_scores(one) == has_negative_scores(other):
+    one_has_signs = has_negative_scores(one)
+    other_has_signs = has_negative_scores(other)
+    if one_has_signs == other_has_signs:
         return one, other
     return np.abs(one), np.abs(other)
 
 
 def scores_are_constant(scores: np.ndarray) -> bool:
     """Whether scores put units into no order."""
-    return len(scores) < 2 or bool((scores == scores[0]).all())
+    if len(scores) < 2:
+        return True
+    like_the_first = scores == scores[0]
+    return bool(like_the_first.all())
 
 
 # -- the strongest units ------------------------------------------------------------------------------------
@@ -103,23 +111,33 @@ def scores_are_constant(scores: np.ndarray) -> bool:
 
 def count_of_strongest_units(size: int) -> int:
     """How many units count as the strongest of `size`: three or a fifth, and never more than half."""
-    count = max(FEWEST_STRONGEST, math.ceil(SHARE_OF_STRONGEST * size))
-    return max(1, min(count, size // 2))
+    share = math.ceil(SHARE_OF_STRONGEST * size)
+    count = max(FEWEST_STRONGEST, share)
+    half = size // 2
+    return max(1, min(count, half))
 
 
 def strongest_units(scores: np.ndarray, count: int) -> set[int]:
     """The units that are largest in size and not 0; of equal ones the first."""
-    by_size = np.argsort(-np.abs(scores), kind="stable")
-    return {int(unit) for unit in by_size[:count] if scores[unit]}
+    sizes = np.abs(scores)
+    largest_first = np.argsort(-sizes, kind="stable")
+    strongest = set()
+    for unit in largest_first[:count]:
+        if scores[unit]:
+            strongest.add(int(unit))
+    return strongest
 
 
 def count_shared_strongest(one: np.ndarray, other: np.ndarray, count: int) -> int:
     """How many of the strongest units two vectors share, with the same sign."""
-    in_both = strongest_units(one, count) & strongest_units(other, count)
+    strongest_of_one = strongest_units(one, count)
+    strongest_of_other = strongest_units(other, count)
     shared = 0
-    for unit in in_both:
-        same_sign = np.sign(one[unit]) == np.sign(other[unit])
-        shared += int(same_sign)
+    for unit in strongest_of_one & strongest_of_other:
+        sign_of_one = np.sign(one[unit])
+        sign_of_other = np.sign(other[unit])
+        if sign_of_one == sign_of_other:
+            shared += 1
     return shared
 
 
@@ -132,11 +150,17 @@ def chance_of_sharing_strongest(shared: int, size: int) -> float:
     x = np.arange(k)
     missing = k - x
     not_shared = size - 2 * k + x + 1
-    steps = 2 * np.log(missing) - np.log((x + 1) * not_shared)  # from x to x + 1
-    logs = np.concatenate([[0.0], np.cumsum(steps)])
-    weights = np.exp(logs - logs.max())
+    gained = 2 * np.log(missing)
+    lost = np.log((x + 1) * not_shared)
+    steps = gained - lost  # from x to x + 1
+    sums = np.cumsum(steps)
+    logs = np.concatenate([[0.0], sums])
+
+    largest = logs.max()
+    weights = np.exp(logs - largest)
     tail = weights[shared:].sum()
-    return float(tail / weights.sum())
+    whole = weights.sum()
+    return float(tail / whole)
 
 
 # -- correlations -------------------------------------------------------------------------------------------
@@ -148,29 +172,36 @@ def pearson_r(one: np.ndarray, other: np.ndarray) -> float | None:
         return None
     a = relative_score_deviations(one)
     b = relative_score_deviations(other)
-    length = math.sqrt(float(a @ a) * float(b @ b))
+    squares_of_a = float(a @ a)
+    squares_of_b = float(b @ b)
+    length = math.sqrt(squares_of_a * squares_of_b)
     if not length:
         return None
-    r = float(a @ b) / length
+    product = float(a @ b)
+    r = product / length
     return max(-1.0, min(1.0, r))
 
 
 def relative_score_deviations(scores: np.ndarray) -> np.ndarray:
     """Deviations from the mean, the largest ±1; of relative scores, since squares of tiny ones would vanish."""
     weights = relative_weights(scores)
-    return relative_weights(weights - weights.mean())
+    deviations = weights - weights.mean()
+    return relative_weights(deviations)
 
 
 def score_ranks(scores: np.ndarray) -> np.ndarray:
     """[u] 1 for the lowest score; equal scores share the mean of their ranks."""
     _, group, size = np.unique(scores, return_inverse=True, return_counts=True)
-    mean_ranks = np.cumsum(size) - (size - 1) / 2
+    last_ranks = np.cumsum(size)
+    mean_ranks = last_ranks - (size - 1) / 2
     return mean_ranks[group]
 
 
 def spearman_rho(one: np.ndarray, other: np.ndarray) -> float | None:
     """rho = r of the ranks."""
-    return pearson_r(score_ranks(one), score_ranks(other))
+    ranks_of_one = score_ranks(one)
+    ranks_of_other = score_ranks(other)
+    return pearson_r(ranks_of_one, ranks_of_other)
 
 
 def kendall_tau_b(one: np.ndarray, other: np.ndarray) -> float | None:
@@ -182,15 +213,19 @@ def kendall_tau_b(one: np.ndarray, other: np.ndarray) -> float | None:
         return None
     a = dense_score_ranks(one)
     b = dense_score_ranks(other)
-    pairs = len(a) * (len(a) - 1) // 2
+    size = len(a)
+    pairs = size * (size - 1) // 2
     tied_a = count_tied_pairs(a)
     tied_b = count_tied_pairs(b)
-    tied_both = count_tied_pairs(a * len(b) + b)
+    both_ranks = a * size + b  # one number for each pair of ranks
+    tied_both = count_tied_pairs(both_ranks)
 
     by_both = np.lexsort((b, a))  # ties in `one` are in order and do not count
     discordant = count_inversions(b[by_both])
     surplus = pairs - tied_a - tied_b + tied_both - 2 * discordant
-    return surplus / math.sqrt((pairs - tied_a) * (pairs - tied_b))
+    ordered_by_a = pairs - tied_a
+    ordered_by_b = pairs - tied_b
+    return surplus / math.sqrt(ordered_by_a * ordered_by_b)
 
 
 def dense_score_ranks(scores: np.ndarray) -> np.ndarray:
@@ -201,21 +236,26 @@ def dense_score_ranks(scores: np.ndarray) -> np.ndarray:
 
 def count_tied_pairs(numbers: np.ndarray) -> int:
     """Pairs of equal numbers."""
-    size = np.bincount(dense_score_ranks(numbers))
-    return int((size * (size - 1) // 2).sum())
+    ranks = dense_score_ranks(numbers)
+    size = np.bincount(ranks)
+    pairs = size * (size - 1) // 2
+    return int(pairs.sum())
 
 
 def count_inversions(places: np.ndarray) -> int:
     """Pairs i < j with places[i] > places[j], bit by bit: numbers that agree in all higher bits differ in this one."""
     count = 0
-    for bit in range(int(places.max()).bit_length()):
+    largest = int(places.max())
+    for bit in range(largest.bit_length()):
         high = places >> (bit + 1)
         order = np.argsort(high, kind="stable")
+        groups = high[order]
         ones = (places[order] >> bit) & 1
         ones_before = np.cumsum(ones) - ones  # in all groups so far
-        start = np.searchsorted(high[order], high[order])  # first place of each one's group
+        start = np.searchsorted(groups, groups)  # first place of each one's group
         ones_in_group = ones_before - ones_before[start]
-        count += int(ones_in_group[ones == 0].sum())
+        is_zero = ones == 0
+        count += int(ones_in_group[is_zero].sum())
     return count
 
 
@@ -230,13 +270,19 @@ def least_tau_alike(size: int) -> float:
     """
     if size < 2:
         return math.inf
-    deviation = math.sqrt(2 * (2 * size + 5) / (9 * size * (size - 1)))
+    numerator = 2 * (2 * size + 5)
+    denominator = 9 * size * (size - 1)
+    deviation = math.sqrt(numerator / denominator)
     return max(ALIKE, RARE_DEVIATIONS * deviation)
 
 
 def close_method_pairs(agreements: PairAgreements, size: int) -> list[MethodPair]:
     """The pairs that are alike in order, or share more of the strongest units than chance would."""
-    return [pair for pair, agreement in agreements.items() if methods_are_close(agreement, size)]
+    close = []
+    for pair, agreement in agreements.items():
+        if methods_are_close(agreement, size):
+            close.append(pair)
+    return close
 
 
 def methods_are_close(agreement: MethodAgreement, size: int) -> bool:
@@ -245,7 +291,8 @@ def methods_are_close(agreement: MethodAgreement, size: int) -> bool:
         return False
     if agreement.tau >= least_tau_alike(size):
         return True
-    return chance_of_sharing_strongest(agreement.shared, size) <= RARE_PROBABILITY
+    chance = chance_of_sharing_strongest(agreement.shared, size)
+    return chance <= RARE_PROBABILITY
 
 
 def methods_apart(agreements: PairAgreements, size: int) -> list[int]:

@@ -50,12 +50,15 @@ def interval_of_cell(cell: Cell) -> str:
     """The interval of a cell."""
     if cell.low is None or cell.high is None:
         return ""
-    return f"{table_number(cell.low)} … {table_number(cell.high)}"
+    low = table_number(cell.low)
+    high = table_number(cell.high)
+    return f"{low} … {high}"
 
 
 def column_heading(column: Column) -> str:
     """The name of a column, with the direction that is better."""
-    return f"{column.key} {ARROWS[column.higher]}".strip()
+    arrow = ARROWS[column.higher]
+    return f"{column.key} {arrow}".strip()
 
 
 def best_methods_of_column(evaluation: Evaluation, column: Column) -> set[str]:
@@ -64,15 +67,19 @@ def best_methods_of_column(evaluation: Evaluation, column: Column) -> set[str]:
         return set()
     printed = {}
     for method in evaluation.methods:
-        value = evaluation.cell(method, column.key).value
-        if value is not None:
-            printed[method] = round(value, 4)
+        cell = evaluation.cell(method, column.key)
+        if cell.value is not None:
+            printed[method] = round(cell.value, 4)
     if not printed:
         return set()
 
     values = printed.values()
     best = max(values) if column.higher else min(values)
-    return {method for method, value in printed.items() if value == best}
+    methods = set()
+    for method, value in printed.items():
+        if value == best:
+            methods.add(method)
+    return methods
 
 
 def costs_of_method(evaluation: Evaluation, method: str) -> list[str]:
@@ -81,10 +88,11 @@ def costs_of_method(evaluation: Evaluation, method: str) -> list[str]:
     texts = spent.get("texts") or 1
     shown = []
     for name, digits in COST_DIGITS.items():
-        if name in spent:
-            shown.append(f"{spent[name] / texts:.{digits}f}")
-        else:
+        if name not in spent:
             shown.append("–")
+            continue
+        per_text = spent[name] / texts
+        shown.append(f"{per_text:.{digits}f}")
     return shown
 
 
@@ -93,20 +101,22 @@ def costs_of_method(evaluation: Evaluation, method: str) -> list[str]:
 
 def warning_of_few_texts(*counts: int) -> list[str]:
     """What must be known of intervals over so many texts; nothing where they are enough, or one, which has none."""
-    few = any(1 < texts < FEW for texts in counts)
-    return [TOO_NARROW] if few else []
+    if any(1 < texts < FEW for texts in counts):
+        return [TOO_NARROW]
+    return []
 
 
 def evaluation_summary(evaluation: Evaluation) -> list[str]:
     """What was evaluated, and what a reader must know."""
-    texts = len(evaluation.texts)
-    lines = [
-        describe_evaluation(evaluation),
-        f"{describe_intervals(evaluation)} ↑ more is better, ↓ less is better.",
-        *warning_of_few_texts(texts),
-        *describe_undefined_numbers(evaluation),
-    ]
-    lines += [evaluation_note_as_sentence(note) for note in evaluation.notes]
+    count = len(evaluation.texts)
+    title = describe_evaluation(evaluation)
+    intervals = describe_intervals(evaluation)
+    lines = [title, f"{intervals} ↑ more is better, ↓ less is better."]
+    lines += warning_of_few_texts(count)
+    lines += describe_undefined_numbers(evaluation)
+    for note in evaluation.notes:
+        sentence = evaluation_note_as_sentence(note)
+        lines.append(sentence)
     return [clean_text(line) for line in lines]
 
 
@@ -114,23 +124,26 @@ def evaluation_note_as_sentence(note: str) -> str:
     """A note with a capital and a full stop; one that is a sentence already, such as `a.csv: …`, stays as it is."""
     if note.endswith("."):
         return note
-    return f"{note[:1].upper()}{note[1:]}."
+    capital = note[:1].upper()
+    rest = note[1:]
+    return f"{capital}{rest}."
 
 
 def describe_evaluation(evaluation: Evaluation) -> str:
     """Model, data and settings in a line."""
     settings = evaluation.settings
-    facts = [
-        count_of_texts(len(evaluation.texts)),
-        f"{settings.get('target', 'predicted')} target",
-        f"{settings.get('units', 'word')} units",
-        f"removal {settings.get('removal') or '–'}",
-        f"seed {settings.get('seed', 0)}",
-    ]
+    texts = count_of_texts(len(evaluation.texts))
+    target = settings.get("target", "predicted")
+    units = settings.get("units", "word")
+    removal = settings.get("removal") or "–"
+    seed = settings.get("seed", 0)
+    facts = f"{texts}, {target} target, {units} units, removal {removal}, seed {seed}"
+
     data = evaluation.data
-    if settings.get("split"):
-        data = f"{data} ({settings['split']})"
-    return f"{evaluation.model} on {data}: {', '.join(facts)}"
+    split = settings.get("split")
+    if split:
+        data = f"{data} ({split})"
+    return f"{evaluation.model} on {data}: {facts}"
 
 
 def describe_intervals(evaluation: Evaluation) -> str:
@@ -148,15 +161,20 @@ def describe_undefined_numbers(evaluation: Evaluation) -> Iterator[str]:
         gaps = []
         for method in evaluation.methods:
             cell = evaluation.cell(method, column.key)
-            gaps.append(len(cell.each) - cell.count)
-        if not max(gaps):
+            gap = len(cell.each) - cell.count
+            gaps.append(gap)
+        widest = max(gaps)
+        if not widest:
             continue
-        gap = count_of_texts(max(gaps))
-        if min(gaps) < max(gaps):
-            gap = f"up to {gap}"
-        keys_by_gap.setdefault(gap, []).append(column.key)
-    for gap, keys in keys_by_gap.items():
-        yield f"{', '.join(keys)}: not defined for {gap}, left out there."
+        gap_in_words = count_of_texts(widest)
+        if min(gaps) < widest:
+            gap_in_words = f"up to {gap_in_words}"
+        keys = keys_by_gap.setdefault(gap_in_words, [])
+        keys.append(column.key)
+
+    for gap_in_words, keys in keys_by_gap.items():
+        columns = ", ".join(keys)
+        yield f"{columns}: not defined for {gap_in_words}, left out there."
 
 
 def count_of_texts(count: int) -> str:
@@ -178,9 +196,11 @@ def evaluation_as_markdown(evaluation: Evaluation) -> str:
     for method in evaluation.methods:
         cells = [f"`{method}`"]
         for column in evaluation.columns:
-            cells.append(markdown_number(evaluation, method, column))
+            number = markdown_number(evaluation, method, column)
+            cells.append(number)
         cells += costs_of_method(evaluation, method)
-        lines.append(markdown_table_row(cells))
+        line = markdown_table_row(cells)
+        lines.append(line)
 
     title, *notes = evaluation_summary(evaluation)
     table = "\n".join(lines)
@@ -202,7 +222,8 @@ def markdown_number(evaluation: Evaluation, method: str, column: Column) -> str:
 
 def markdown_table_row(cells: Sequence[str]) -> str:
     """The cells of a row between lines."""
-    return "| " + " | ".join(cells) + " |"
+    inside = " | ".join(cells)
+    return f"| {inside} |"
 
 
 def evaluation_as_csv(evaluation: Evaluation) -> str:
@@ -216,6 +237,8 @@ def evaluation_as_csv(evaluation: Evaluation) -> str:
             cell = evaluation.cell(method, column.key)
             row = [method, column.metric, column.key, better]
             for value in (cell.value, cell.low, cell.high):
-                row.append("" if value is None else repr(value))
-            writer.writerow([*row, cell.count])
+                exact = "" if value is None else repr(value)
+                row.append(exact)
+            row.append(cell.count)
+            writer.writerow(row)
     return out.getvalue()

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 AROUND = 100  # characters shown on each side of a long stretch without anything selected
+LEAST_LEFT_OUT = 40  # characters: for fewer a stretch is not shortened
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class TextPassage:
 
     def followed_by(self, *pieces: TextPiece) -> TextPassage:
         """The same passage with more pieces at its end."""
-        return TextPassage(self.name, (*self.pieces, *pieces))
+        all_pieces = self.pieces + pieces
+        return TextPassage(self.name, all_pieces)
 
 
 def text_passages(explanation: Explanation, gold: Sequence[Span] = ()) -> list[TextPassage]:
@@ -59,20 +61,24 @@ def text_passages(explanation: Explanation, gold: Sequence[Span] = ()) -> list[T
 
     What people marked (`gold`) has pieces of its own, be it a part of a unit.
     """
-    encoding, target = explanation.encoding, explanation.target
+    encoding = explanation.encoding
+    target = explanation.target
     marked = gold_characters(encoding, gold)
     passages: list[TextPassage] = []
     for index, name in enumerate(encoding.segments):
-        pieces = tuple(cut_segment_into_pieces(explanation, index, marked[index]))
+        cut = cut_segment_into_pieces(explanation, index, marked[index])
+        pieces = tuple(cut)
         if name == "continuation" and passages:
-            passages[-1] = passages[-1].followed_by(*pieces)
+            before = passages.pop()
+            passages.append(before.followed_by(*pieces))
         elif pieces:
             passages.append(TextPassage(name, pieces))
 
     is_not_written_yet = target.generated and target.positions[0] >= len(encoding)
     if is_not_written_yet and passages:
         outcome = TextPiece(target.text, kind="outcome")
-        passages[-1] = passages[-1].followed_by(outcome)
+        before = passages.pop()
+        passages.append(before.followed_by(outcome))
     return passages
 
 
@@ -80,13 +86,14 @@ def answer_passages(explanation: Explanation, gold: Sequence[Span] = ()) -> list
     """The passages that an answer was looked for in, each a part of the first text, without the prompt around them."""
     if explanation.grounding is None:
         return []
-    marked = gold_characters(explanation.encoding, gold)[0]
+    marked, *_ = gold_characters(explanation.encoding, gold)
     passages = []
     for passage in explanation.grounding.passages:
-        pieces = cut_segment_into_pieces(
-            explanation, 0, marked, low=passage.start, high=passage.end
+        cut = cut_segment_into_pieces(
+            explanation, index=0, gold=marked, low=passage.start, high=passage.end
         )
-        passages.append(TextPassage(passage.name, tuple(pieces)))
+        pieces = tuple(cut)
+        passages.append(TextPassage(passage.name, pieces))
     return passages
 
 
@@ -94,26 +101,38 @@ def gold_characters(encoding: Encoding, gold: Sequence[Span]) -> list[np.ndarray
     """For each segment [character] whether a span covers it; white space around words is nobody's."""
     marked = [np.zeros(len(text), bool) for text in encoding.texts]
     for span in gold:
-        if span.segment and span.segment not in encoding.segments:
-            raise InputError(
-                f"Gold words are marked in {span.segment!r}, but the texts are {', '.join(encoding.segments)}: "
-                "name one of these."
-            )
-        index = 0
-        if span.segment:
-            index = encoding.segments.index(span.segment)
+        index = segment_of_gold(encoding, span)
         text = encoding.texts[index]
-        if span.end > len(text):
+        size = len(text)
+        if span.end > size:
             raise InputError(
-                f"The gold words at {span.start}..{span.end} end behind the text, which has {len(text)} characters: "
+                f"The gold words at {span.start}..{span.end} end behind the text, which has {size} characters: "
                 "give spans of this text."
             )
+
         inside = text[span.start : span.end]
-        blanks_before = len(inside) - len(inside.lstrip())
+        without_blanks_before = inside.lstrip()
+        words = inside.strip()
+        blanks_before = len(inside) - len(without_blanks_before)
         start = span.start + blanks_before
-        end = start + len(inside.strip())
-        marked[index][start:end] = True
+        end = start + len(words)
+        marked_in_segment = marked[index]
+        marked_in_segment[start:end] = True
     return marked
+
+
+def segment_of_gold(encoding: Encoding, span: Span) -> int:
+    """The index of the segment that a span names; the first where it names none."""
+    segments = encoding.segments
+    if not span.segment:
+        return 0
+    if span.segment not in segments:
+        names = ", ".join(segments)
+        raise InputError(
+            f"Gold words are marked in {span.segment!r}, but the texts are {names}: "
+            "name one of these."
+        )
+    return segments.index(span.segment)
 
 
 def given_tokens(explanation: Explanation) -> np.ndarray:
@@ -122,17 +141,19 @@ def given_tokens(explanation: Explanation) -> np.ndarray:
     A prompt template and special tokens are there for every target and not counted.
     """
     encoding = explanation.encoding
-    given = explanation.target.given(encoding) & explanation.scope
+    given = explanation.target.given(encoding)
+    given_in_scope = given & explanation.scope
     of_no_unit = explanation.units.of < 0
-    tokens: np.ndarray = given & ~encoding.fixed & of_no_unit
+    tokens: np.ndarray = given_in_scope & ~encoding.fixed & of_no_unit
     return tokens
 
 
 def is_selected_piece(piece: TextPiece, explanation: Explanation) -> bool:
     """Whether a piece belongs to the rationale."""
-    if explanation.selected is None:
+    selected = explanation.selected
+    if selected is None:
         return False
-    return any(explanation.selected[unit] for unit in piece.units)
+    return any(selected[unit] for unit in piece.units)
 
 
 def is_unproved_selection(explanation: Explanation) -> bool:
@@ -142,11 +163,14 @@ def is_unproved_selection(explanation: Explanation) -> bool:
     say how sure the selection was, if anything. So units are shown as selected or not, without sign or number.
     page/wording.js holds the same rule.
     """
-    if explanation.selected is None or explanation.certificate is not None:
+    selected = explanation.selected
+    scores = explanation.scores
+    if selected is None or explanation.certificate is not None:
         return False
-    if (explanation.scores < 0).any():
+    is_negative = scores < 0
+    if is_negative.any():
         return False
-    outside = explanation.scores[~explanation.selected]
+    outside = scores[~selected]
     return not outside.any()
 
 
@@ -167,20 +191,27 @@ def shorten_pieces(
     def matters(piece: TextPiece) -> bool:
         return piece.gold or is_selected_piece(piece, explanation)
 
+    longest = 2 * AROUND + LEAST_LEFT_OUT
     kept: list[TextPiece] = []
     for must_stay, group in groupby(pieces, matters):
         stretch = list(group)
-        text = "".join(piece.text for piece in stretch)
-        if must_stay or len(text) <= 2 * AROUND + 40:
+        texts = [piece.text for piece in stretch]
+        text = "".join(texts)
+        is_short = len(text) <= longest
+        if must_stay or is_short:
             kept += stretch
             continue
+
         beginning = text[:AROUND]
-        first = beginning.rpartition(" ")[0] or beginning
+        whole_words, _, _ = beginning.rpartition(" ")
+        first = whole_words or beginning
         last = ""
         if tail:
             end = text[-AROUND:]
-            last = end.partition(" ")[2] or end
-        kept.append(TextPiece(first + dots + last))
+            _, _, whole_words = end.partition(" ")
+            last = whole_words or end
+        shortened = TextPiece(first + dots + last)
+        kept.append(shortened)
     return kept
 
 
@@ -201,7 +232,9 @@ class UnitSpot:
 
     def is_outside(self, low: int, high: int) -> bool:
         """Whether none of its characters is one of low..high."""
-        if self.end < low or self.start > high:
+        ends_before = self.end < low
+        starts_behind = self.start > high
+        if ends_before or starts_behind:
             return True
         if self.is_special:
             return False
@@ -217,18 +250,23 @@ def cut_segment_into_pieces(
     """
     text = explanation.encoding.texts[index]
     kinds = character_kinds_of_segment(explanation, index)
-    if high is None or high > len(text):
-        high = len(text)
+    spots = unit_spots_of_segment(explanation, index)
+    unit_names = explanation.units.names
+    size = len(text)
+    if high is None or high > size:
+        high = size
 
     cursor = low
-    for spot in unit_spots_of_segment(explanation, index):
+    for spot in spots:
         if spot.is_outside(low, high):
             continue
-        start, end = max(spot.start, low), min(spot.end, high)
+        start = max(spot.start, low)
+        end = min(spot.end, high)
         yield from pieces_between_units(text, kinds, gold, cursor, start)
         cursor = max(cursor, end)
         if spot.is_special:
-            name = explanation.units.names[spot.units[0]]
+            (unit,) = spot.units
+            name = unit_names[unit]
             yield TextPiece(name, spot.units, "special")
         else:
             yield from pieces_of_units(text, kinds, gold, start, end, spot.units)
@@ -244,13 +282,20 @@ def pieces_of_units(
     units: tuple[int, ...],
 ) -> Iterator[TextPiece]:
     """The pieces of the characters that belong to some units: one, or more where people marked only a part."""
+
+    def is_gold(place: int) -> bool:
+        return bool(gold[place])
+
     kind = "plain"
     for each in kinds[start:end]:
         if each in ("target", "outcome"):
             kind = each
             break
-    is_blank = text[start:end].isspace()
-    for marked, places in groupby(range(start, end), lambda place: bool(gold[place])):
+
+    characters = text[start:end]
+    is_blank = characters.isspace()
+    places_of_unit = range(start, end)
+    for marked, places in groupby(places_of_unit, is_gold):
         shown = "".join(text[place] for place in places)
         if is_blank:
             shown = shown.replace("\n", "⏎\n")  # a line break that has a score must be seen
@@ -265,72 +310,92 @@ def pieces_between_units(
     def look_of(place: int) -> tuple[str, bool]:
         return kinds[place], bool(gold[place])
 
-    for (kind, marked), places in groupby(range(start, end), look_of):
+    places_between = range(start, end)
+    for (kind, marked), places in groupby(places_between, look_of):
         shown = "".join(text[place] for place in places)
         yield TextPiece(shown, (), kind, marked)
 
 
 def character_kinds_of_segment(explanation: Explanation, index: int) -> list[str]:
     """For each character of a segment: read or not, seen or not, or part of the target itself."""
-    encoding, target = explanation.encoding, explanation.target
+    encoding = explanation.encoding
+    target = explanation.target
     text = encoding.texts[index]
-    in_segment = (encoding.segment == index) & (encoding.start >= 0)
-    here = np.flatnonzero(in_segment)
-    kinds = ["plain"] * len(text)
+    of_segment = encoding.segment == index
+    has_characters = encoding.start >= 0
+    here = np.flatnonzero(of_segment & has_characters)
+    usual = "plain"
     if encoding.truncated:
-        kinds = ["unread"] * len(text)
+        usual = "unread"
+    kinds = [usual] * len(text)
 
     def mark(tokens: np.ndarray, kind: str) -> None:
         if not len(tokens):
             return
-        low = int(encoding.start[tokens].min())
-        high = int(encoding.end[tokens].max())
+        starts = encoding.start[tokens]
+        ends = encoding.end[tokens]
+        low = int(starts.min())
+        high = int(ends.max())
         kinds[low:high] = [kind] * (high - low)
 
     mark(here, "plain")
     if explanation.certificate is not None:  # what is kept besides the rationale
         is_given = given_tokens(explanation)
-        for token in here[is_given[here]]:
-            start, end = encoding.start[token], encoding.end[token]
+        given_here = here[is_given[here]]
+        for token in given_here:
+            start = encoding.start[token]
+            end = encoding.end[token]
             for place in range(start, end):
-                kinds[place] = "plain" if text[place].isspace() else "given"
+                is_blank = text[place].isspace()
+                kinds[place] = "plain" if is_blank else "given"
+
     if target.positions:
-        first, last = min(target.positions), max(target.positions)
+        first = min(target.positions)
+        last = max(target.positions)
         if target.generated:
-            mark(here[here > last], "unseen")
-        of_target = (here >= first) & (here <= last)
-        mark(here[of_target], kind_of_target_piece(explanation, index))
+            later = here[here > last]
+            mark(later, "unseen")
+        is_of_target = (here >= first) & (here <= last)
+        kind_of_target = kind_of_target_piece(explanation, index)
+        mark(here[is_of_target], kind_of_target)
     return kinds
 
 
 def kind_of_target_piece(explanation: Explanation, index: int) -> str:
     """A target that stands in the text is marked there; one that was written behind it is the outcome."""
-    if explanation.encoding.segments[index] == "continuation":
+    segment_name = explanation.encoding.segments[index]
+    if segment_name == "continuation":
         return "outcome"
     return "target"
 
 
 def unit_spots_of_segment(explanation: Explanation, index: int) -> list[UnitSpot]:
     """Where the units of a segment stand, in reading order; units that share characters share a spot."""
+    units = explanation.units
     places = []  # start, first token, end, unit: in reading order when they are sorted
-    for unit, (segment, start, end) in enumerate(explanation.units.spans):
+    for unit, (segment, start, end) in enumerate(units.spans):
         if segment != index:
             continue
-        tokens = np.flatnonzero(explanation.units.of == unit)
+        tokens = np.flatnonzero(units.of == unit)
         first_token = int(tokens[0])
         if start < 0:
-            start = end = end_of_text_before(explanation.encoding, index, first_token)
-        places.append((start, first_token, end, unit))
+            start = end_of_text_before(explanation.encoding, index, first_token)
+            end = start
+        place = (start, first_token, end, unit)
+        places.append(place)
     places.sort(key=lambda place: place[:2])
 
     spots: list[UnitSpot] = []
+    end_of_last = 0
     for start, _, end, unit in places:
-        shares_characters = bool(spots) and start < end and start < spots[-1].end
+        spot = UnitSpot(start, end, (unit,))
+        shares_characters = start < end and start < end_of_last
         if shares_characters:
-            last = spots[-1]
-            spots[-1] = UnitSpot(last.start, max(end, last.end), (*last.units, unit))
-        else:
-            spots.append(UnitSpot(start, end, (unit,)))
+            last = spots.pop()
+            all_units = (*last.units, unit)
+            spot = UnitSpot(last.start, max(end, last.end), all_units)
+        spots.append(spot)
+        end_of_last = spot.end
     return spots
 
 
@@ -341,4 +406,5 @@ def end_of_text_before(encoding: Encoding, index: int, token: int) -> int:
     before = np.flatnonzero(in_segment & has_characters)
     if not len(before):
         return 0
-    return int(encoding.end[before].max())
+    ends = encoding.end[before]
+    return int(ends.max())

@@ -47,42 +47,54 @@ class HeadCounts:
 
         maps = len(self.kinds)
         # in the two directions
-        self.hits = np.zeros((2, maps, len(relations), self.heads), np.int64)
+        shape_of_hits = (2, maps, len(relations), self.heads)
+        self.hits = np.zeros(shape_of_hits, np.int64)
         # of r = -longest .. longest
         self.offset_count = 2 * self.longest + 1
-        self.offsets = np.zeros((maps, self.heads, self.offset_count), np.int64)
+        shape_of_offsets = (maps, self.heads, self.offset_count)
+        self.offsets = np.zeros(shape_of_offsets, np.int64)
         self.queries = np.zeros(maps, np.int64)
-        self.texts = self.tokens = self.cut = 0
+        self.texts = 0
+        self.tokens = 0
+        self.cut = 0
 
     # -- counting ----------------------------------------------------------------------------------
 
     def add(self, trace: Trace, sentence: Sentence) -> None:
         """Count one text."""
         encoding = trace.encoding
+        in_sentence = sentence_tokens_of_pairs(encoding)
         self.texts += 1
-        self.tokens += int(sentence_tokens_of_pairs(encoding).sum())
+        self.tokens += int(in_sentence.sum())
         self.cut += encoding.truncated > 0
         directions = self.finder.find(encoding, sentence)
         for number, attention in enumerate(trace.maps):
             weights = attention.weights.cpu().double().numpy()  # [h s t]
-            # [h s] on the axis; of equal weights the first
-            best = attention.cols[weights.argmax(-1)]
-            visible = np.asarray(np.any(weights > 0, axis=0))  # [s t]
+            best_column = weights.argmax(-1)  # of equal weights the first
+            best = attention.cols[best_column]  # [h s] on the axis
+            has_weight = weights > 0
+            visible = np.asarray(np.any(has_weight, axis=0))  # [s t]
             self.add_offsets(number, attention, encoding, visible=visible, best=best)
-            if attention.kind in PARSED:
-                for way, pairs in enumerate(directions):
-                    self.add_hits(self.hits[way, number], pairs, attention, best)
+            if attention.kind not in PARSED:
+                continue
+            for way, pairs in enumerate(directions):
+                hits = self.hits[way, number]
+                self.add_hits(hits, pairs, attention, best)
 
     def add_hits(
         self, hits: np.ndarray, pairs: TokenPairs, attention: Map, best: np.ndarray
     ) -> None:
         """Count the pairs whose query looks at the other word, by relation and head."""
-        if not len(pairs):
+        count = len(pairs)
+        if not count:
             return
-        row_of_token = np.zeros(pairs.keys.shape[1], np.int64)
-        row_of_token[attention.rows] = np.arange(len(attention.rows))
-        looked_at = best[:, row_of_token[pairs.query]]  # [h p]
-        numbers = np.arange(len(pairs))
+        tokens = pairs.keys.shape[1]
+        row_of_token = np.zeros(tokens, np.int64)
+        rows = attention.rows
+        row_of_token[rows] = np.arange(len(rows))
+        row_of_query = row_of_token[pairs.query]
+        looked_at = best[:, row_of_query]  # [h p]
+        numbers = np.arange(count)
         found = pairs.keys[numbers, looked_at]  # [h p]
         np.add.at(hits, pairs.relation, found.T)
 
@@ -96,23 +108,29 @@ class HeadCounts:
         best: np.ndarray,
     ) -> None:
         """Count the relative positions at which the heads of one map look; `visible` [s t], `best` [h s]."""
-        rows = attention.rows[:, None]
-        others = attention.cols[None, :] != rows
-        sees_others = (visible & others).any(1)
+        rows = attention.rows
+        columns = attention.cols
+        others = columns[None, :] != rows[:, None]
+        visible_others = visible & others
         if self.specials:
-            counted = np.ones(len(attention.rows), bool)
+            counted = np.ones(len(rows), bool)
         else:
-            counted = (encoding.start[attention.rows] >= 0) & sees_others
+            in_text = encoding.start[rows] >= 0
+            sees_others = visible_others.any(1)
+            counted = in_text & sees_others
             if "context" in encoding.segments:
-                counted &= sentence_tokens_of_pairs(encoding)[attention.rows]
+                in_sentence = sentence_tokens_of_pairs(encoding)
+                counted &= in_sentence[rows]
 
-        own_position = encoding.positions[attention.rows]
-        offset = encoding.positions[best] - own_position[None, :]  # [h s]
+        own_position = encoding.positions[rows]
+        best_position = encoding.positions[best]
+        offset = best_position - own_position[None, :]  # [h s]
         width = self.offset_count
+        cells = self.heads * width
         first_cell = np.arange(self.heads) * width
         cell = first_cell[:, None] + offset + self.longest
         counted_cells = cell[:, counted].reshape(-1)
-        counts = np.bincount(counted_cells, minlength=self.heads * width)
+        counts = np.bincount(counted_cells, minlength=cells)
         self.offsets[number] += counts.reshape(self.heads, width)
         self.queries[number] += int(counted.sum())
 
@@ -121,7 +139,9 @@ class HeadCounts:
     @property
     def used(self) -> slice:
         """The directions that count: a causal pair is allowed in one of the two only."""
-        return slice(0, 2) if self.causal else slice(0, 1)
+        if self.causal:
+            return slice(0, 2)
+        return slice(0, 1)
 
     @property
     def pairs(self) -> np.ndarray:
@@ -139,30 +159,38 @@ class HeadCounts:
             # it looks from the later word, so one fixed position reaches a pair whichever of the two comes first
             reachable = [fold_signs(counts) for counts in distances]
             direction = "later to the earlier word"
-        hits = self.hits[self.used].sum(0)
         shape = {}
         for kind in self.kinds:
-            shape[kind] = [self.kinds.count(kind), self.heads]
+            maps = self.kinds.count(kind)
+            shape[kind] = [maps, self.heads]
         parsed = [kind for kind in PARSED if kind in self.kinds]
+        pairs = self.pairs
+        used_hits = self.hits[self.used]
+        hits = used_hits.sum(0)
+        shares = map(shares_by_distance, distances)
+        largest_shares = map(largest_share, reachable)
+        from_dependent = self.direction(0)
+        from_head = self.direction(1)
         return {
             "shape": shape,
             "kinds": self.kinds,
             "parsed": parsed,
             "relations": list(self.relations),
             "direction": direction,
-            "alpha": self.shares_by_relation(hits, self.pairs),
-            "counts": self.by_relation(self.pairs),
-            "lambda": self.by_relation(map(shares_by_distance, distances)),
-            "lambda_max": self.by_relation(map(largest_share, reachable)),
-            "directions": {"dependent": self.direction(0), "head": self.direction(1)},
+            "alpha": self.shares_by_relation(hits, pairs),
+            "counts": self.by_relation(pairs),
+            "lambda": self.by_relation(shares),
+            "lambda_max": self.by_relation(largest_shares),
+            "directions": {"dependent": from_dependent, "head": from_head},
             "positional": self.positional(),
         }
 
     def direction(self, way: int) -> JsonObject:
         """α and the pairs of one direction alone."""
         asked = self.finder.asked[way]
+        hits = self.hits[way]
         return {
-            "alpha": self.shares_by_relation(self.hits[way], asked),
+            "alpha": self.shares_by_relation(hits, asked),
             "counts": self.by_relation(asked),
         }
 
@@ -174,9 +202,12 @@ class HeadCounts:
             looks_at_itself = np.array(self.kinds) != "cross"
             counts[looks_at_itself, :, self.longest] = 0
         best = counts.argmax(-1)
-        share = ratio_or_zero(counts.max(-1), self.queries[:, None])
+        offset = best - self.longest
+        largest = counts.max(-1)
+        queries = self.queries[:, None]
+        share = ratio_or_zero(largest, queries)
         return {
-            "offset": (best - self.longest).tolist(),
+            "offset": offset.tolist(),
             "alpha": rounded_rows(share),
             "counts": self.queries.tolist(),
         }
@@ -187,23 +218,27 @@ class HeadCounts:
         """[maps heads] of shares by relation."""
         shares = {}
         for k, name in enumerate(self.relations):
-            share = ratio_or_zero(hits[:, k], asked[k])
+            hits_of_relation = hits[:, k]
+            share = ratio_or_zero(hits_of_relation, asked[k])
             shares[name] = rounded_rows(share)
         return shares
 
     def by_relation(self, values: Iterable[Value]) -> dict[str, Value]:
         """One value for each relation, by its name."""
-        return dict(zip(self.relations, values, strict=True))
+        pairs = zip(self.relations, values, strict=True)
+        return dict(pairs)
 
 
 def looks_ahead(attention: Map) -> bool:
     """Some token has weight on a later one."""
-    return bool((attention.weights.triu(1) > 0).any())
+    weights_ahead = attention.weights.triu(1)
+    return bool((weights_ahead > 0).any())
 
 
 def ratio_or_zero(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Shares; 0 where there was nothing to count."""
-    ratio: np.ndarray = part / np.maximum(whole, 1)
+    at_least_one = np.maximum(whole, 1)
+    ratio: np.ndarray = part / at_least_one
     return ratio
 
 
@@ -218,7 +253,8 @@ def fold_signs(counts: Mapping[int, int]) -> Counter[int]:
     """Counts by the length of a distance, whichever of the two words comes first."""
     folded: Counter[int] = Counter()
     for distance, number in counts.items():
-        folded[abs(distance)] += number
+        length = abs(distance)
+        folded[length] += number
     return folded
 
 
@@ -228,10 +264,12 @@ def shares_by_distance(counts: Mapping[int, int]) -> dict[int, float]:
     nearest_first = sorted(counts, key=lambda distance: (abs(distance), distance))
     shares = {}
     for distance in nearest_first:
-        shares[distance] = round(counts[distance] / total, DIGITS)
+        share = counts[distance] / total
+        shares[distance] = round(share, DIGITS)
     return shares
 
 
 def largest_share(counts: Mapping[int, int]) -> float:
     """The share of the most frequent distance: what a head reaches that looks at one fixed position."""
-    return max(shares_by_distance(counts).values(), default=0.0)
+    shares = shares_by_distance(counts)
+    return max(shares.values(), default=0.0)

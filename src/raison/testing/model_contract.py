@@ -66,10 +66,13 @@ def model_state_hash(model: InspectableModel) -> str:
     def add_facts(*facts: object) -> None:
         digest.update(repr(facts).encode())
 
-    for name, tensor in [*model.hf.named_parameters(), *model.hf.named_buffers()]:
+    parameters = model.hf.named_parameters()
+    buffers = model.hf.named_buffers()
+    for name, tensor in [*parameters, *buffers]:
         has_gradient = tensor.grad is not None
         place = tensor.data_ptr()
-        add_facts(name, place, tensor._version, tensor.requires_grad, has_gradient, tensor.dtype)
+        version = tensor._version
+        add_facts(name, place, version, tensor.requires_grad, has_gradient, tensor.dtype)
         digest.update(bytes_of_tensor(tensor))
     for name, module in model.hf.named_modules():
         hooks = [
@@ -77,14 +80,17 @@ def model_state_hash(model: InspectableModel) -> str:
             len(module._forward_pre_hooks),
             len(module._backward_hooks),
         ]
-        add_facts(name, id(module), module.training, hooks, sorted(module.__dict__))
+        attributes = sorted(module.__dict__)
+        add_facts(name, id(module), module.training, hooks, attributes)
 
     config = model.hf.config
     add_facts(config._attn_implementation, config.to_dict())
     tokenizer = model.tokenizer
-    add_facts(tokenizer.padding_side, tokenizer.truncation_side, len(tokenizer))
+    vocabulary_size = len(tokenizer)
+    add_facts(tokenizer.padding_side, tokenizer.truncation_side, vocabulary_size)
     if getattr(tokenizer, "is_fast", False):
-        add_facts(tokenizer.backend_tokenizer.to_str())
+        serialized = tokenizer.backend_tokenizer.to_str()
+        add_facts(serialized)
     return digest.hexdigest()
 
 
@@ -104,7 +110,8 @@ def float64_for_exact_models(model: Model) -> AbstractContextManager[object]:
 
 def model_with_padding(model: InspectableModel, side: str) -> InspectableModel:
     """The same adapter with padded batches; the view and the user's model are shared."""
-    return model.with_budget(replace(model.runner.budget, padding=side))
+    budget = replace(model.runner.budget, padding=side)
+    return model.with_budget(budget)
 
 
 # -- the contract --------------------------------------------------------------------------------------------
@@ -117,9 +124,8 @@ def check_model(model: InspectableModel, *, tolerance: float = 1e-9) -> None:
     """
     with float64_for_exact_models(model):
         encoding, target = probe_text_and_target(model)
-        assert difference_of_view(model, encoding, target) == 0.0, (
-            f"{model.name}: the view's logits are not the model's"
-        )
+        difference = difference_of_view(model, encoding, target)
+        assert difference == 0.0, f"{model.name}: the view's logits are not the model's"
         target = replace(target, output="logit")
         check_removals(model, encoding, target, tolerance)
         if "gradients" in model.offers:
@@ -130,26 +136,38 @@ def check_model(model: InspectableModel, *, tolerance: float = 1e-9) -> None:
 def check_removals(model: Model, encoding: Encoding, target: Target, tolerance: float) -> None:
     """Scores of kept sets: alike alone and in a batch, finite, and the same by `delete` as by `mask`."""
     keep = random_kept_sets_of_contract(encoding, target)
+    question = Question(encoding, target, keep)
     for removal in model.removals:
-        (batched,) = model.score([Question(encoding, target, keep)], removal=removal)
+        (batched,) = model.score([question], removal=removal)
         singles = []
         for row in keep:
-            (single,) = model.score([Question(encoding, target, row[None])], removal=removal)
+            question_of_row = Question(encoding, target, row[None])
+            (single,) = model.score([question_of_row], removal=removal)
             singles.append(single.value[0])
-        gap = np.abs(batched.value - np.array(singles)).max()
+        values = batched.value
+        gap = largest_difference(values, np.array(singles))
         assert gap <= tolerance, f"{model.name}: {removal} depends on the batch"
-        assert np.isfinite(batched.value).all(), f"{model.name}: {removal} gives NaN"
+        is_finite = np.isfinite(values)
+        assert is_finite.all(), f"{model.name}: {removal} gives NaN"
 
     if "delete" in model.removals:
-        (masked,) = model.score([Question(encoding, target, keep)], removal="mask")
-        (deleted,) = model.score([Question(encoding, target, keep)], removal="delete")
-        gap = np.abs(masked.value - deleted.value).max()
+        (masked,) = model.score([question], removal="mask")
+        (deleted,) = model.score([question], removal="delete")
+        gap = largest_difference(masked.value, deleted.value)
         assert gap <= tolerance, f"{model.name}: delete differs from mask by {gap:.1e}"
+
+
+def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
+    """How far two arrays are apart where they are furthest apart."""
+    distances = np.abs(one - other)
+    return float(distances.max())
 
 
 def random_kept_sets_of_contract(encoding: Encoding, target: Target) -> np.ndarray:
     """[6 t] random sets of the tokens that may be removed, with all others."""
-    keep = np.random.default_rng(0).random((6, len(encoding))) < 0.6
+    generator = np.random.default_rng(0)
+    numbers = generator.random((6, len(encoding)))
+    keep: np.ndarray = numbers < 0.6
     may_go = target.free(encoding)
     keep[:, ~may_go] = True
     return keep
@@ -157,21 +175,28 @@ def random_kept_sets_of_contract(encoding: Encoding, target: Target) -> np.ndarr
 
 def check_predictions(model: InspectableModel, tolerance: float) -> None:
     """What the model says of a text, and the targets that follow, whatever stands beside it in a batch."""
-    encodings = model.encode(examples_of_contract_texts(example_texts_of_contract(model)))
+    texts = example_texts_of_contract(model)
+    examples = examples_of_contract_texts(texts)
+    encodings = model.encode(examples)
     alone = []
     targets_alone = []
     for encoding in encodings:
         alone += model.predict([encoding])
-        targets_alone.append(model.resolve_targets(encoding))
+        targets = model.resolve_targets(encoding)
+        targets_alone.append(targets)
 
     for side in model.runner.task.paddings:
         padded = model_with_padding(model, side)
-        for one, other in zip(alone, padded.predict(encodings), strict=True):
-            where = f"{model.name}: a prediction depends on the batch ({side} padding)"
-            assert one.target == other.target and one.outcomes == other.outcomes, where
-            assert abs(one.value - other.value) <= tolerance, where
+        where = f"{model.name}: a prediction depends on the batch ({side} padding)"
+        in_batch = padded.predict(encodings)
+        for one, other in zip(alone, in_batch, strict=True):
+            assert one.target == other.target, where
+            assert one.outcomes == other.outcomes, where
+            gap = abs(one.value - other.value)
+            assert gap <= tolerance, where
         for targets, encoding in zip(targets_alone, encodings, strict=True):
-            assert targets == padded.resolve_targets(encoding), (
+            padded_targets = padded.resolve_targets(encoding)
+            assert targets == padded_targets, (
                 f"{model.name}: a target depends on the padding ({side})"
             )
 
@@ -197,11 +222,18 @@ def check_gradient(
     for _ in range(3):
         direction = torch.randn(embeddings.shape, generator=generator, dtype=torch.float64)
         direction = direction / direction.norm()
-        moved = [embeddings + step * direction, embeddings - step * direction]
+        ahead = embeddings + step * direction
+        behind = embeddings - step * direction
+        moved = [ahead, behind]
         traces = model.trace([encoding] * 2, [target] * 2, want=want, embeddings=moved)
         by_index = dict(traces)
-        numeric = (by_index[0].value - by_index[1].value) / (2 * step)
-        exact = float((gradient * direction).sum())
-        assert abs(numeric - exact) <= tolerance * max(1.0, abs(exact)), (
+        rise = by_index[0].value - by_index[1].value
+        numeric = rise / (2 * step)
+        along_direction = gradient * direction
+        exact = float(along_direction.sum())
+
+        gap = abs(numeric - exact)
+        scale = max(1.0, abs(exact))
+        assert gap <= tolerance * scale, (
             f"{model.name}: gradient {exact:.6f}, finite differences {numeric:.6f}"
         )

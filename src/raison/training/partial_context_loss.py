@@ -48,17 +48,22 @@ class PartialContextLoss:
         device = next(self.learner.parameters()).device
         task = self.model.definition
         if not isinstance(task, Seq2SeqTask):
-            ids = torch.tensor([row.target for row in rows], device=device)
-            read, labels = ids[:, :-1], ids[:, 1:]
+            targets_of_rows = [row.target for row in rows]
+            ids = torch.tensor(targets_of_rows, device=device)
+            read = ids[:, :-1]
+            labels = ids[:, 1:]
             # all-ones on purpose: without a mask transformers may look for packed sequences
-            return {"input_ids": read, "attention_mask": torch.ones_like(read)}, labels
+            everything = torch.ones_like(read)
+            return {"input_ids": read, "attention_mask": everything}, labels
 
         pad = self.model.codec.pad_id
-        unscored = [IGNORED] * (len(task.prefix_ids) - 1)
+        prefix = task.prefix_ids
+        unscored = [IGNORED] * (len(prefix) - 1)
         sources, targets, answers = [], [], []
         for row in rows:
             sources.append(row.source)
-            targets.append((*task.prefix_ids, *row.target[:-1]))
+            all_but_last = row.target[:-1]
+            targets.append((*prefix, *all_but_last))
             answers.append((*unscored, *row.target))
         source, source_real = pad_rows(sources, pad)
         target, target_real = pad_rows(targets, pad)
@@ -75,15 +80,17 @@ class PartialContextLoss:
         """The sequences of a batch, target first."""
         if not self.two_sides:
             real = inputs["attention_mask"].bool()
-            fixed = torch.arange(real.shape[1], device=real.device) < self.lead
-            return [DropoutSide(real, self.heads["self"], fixed)]
+            place = torch.arange(real.shape[1], device=real.device)
+            fixed = place < self.lead
+            heads = self.heads["self"]
+            return [DropoutSide(real, heads, fixed)]
         source_heads = max(self.heads["encoder"], self.heads["cross"])
+        target_heads = self.heads["decoder"]
         target_real = inputs["decoder_attention_mask"].bool()
         source_real = inputs["attention_mask"].bool()
-        return [
-            DropoutSide(target_real, self.heads["decoder"]),
-            DropoutSide(source_real, source_heads),
-        ]
+        target = DropoutSide(target_real, target_heads)
+        source = DropoutSide(source_real, source_heads)
+        return [target, source]
 
     def surprise(self, inputs: Inputs, labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
         """[b s] − log p of each label; 0 where there is none."""
@@ -99,26 +106,28 @@ class PartialContextLoss:
     def loss(self, model: nn.Module, rows: Sequence[TrainingRow], part: int) -> torch.Tensor:
         """Mean surprise of a batch, with word dropout if the coin says so."""
         inputs, labels = self.inputs(rows)
+        training = self.training
         keeps = draw_keeps(
             self.rule,
-            self.training.mix,
+            training.mix,
             self.sides(inputs),
-            seed=self.training.seed,
+            seed=training.seed,
             step=part,
-            coins=self.training.coins,
+            coins=training.coins,
         )
-        total = self.surprise(inputs, labels, keeps).sum()
+        surprise = self.surprise(inputs, labels, keeps)
         scored = labels != IGNORED
-        return total / scored.sum()
+        return surprise.sum() / scored.sum()
 
     def measure(self, rows: Sequence[TrainingRow]) -> dict[str, float]:
         """Perplexities of held-out rows."""
+        training = self.training
         return subset_perplexities(
             self,
             rows,
-            subset=self.training.subset,
-            batch=self.training.batch,
-            seed=self.training.seed,
+            subset=training.subset,
+            batch=training.batch,
+            seed=training.seed,
         )
 
 
@@ -142,22 +151,30 @@ def subset_perplexities(
     full, full_count = 0.0, 0
     partial, partial_count = 0.0, 0
     for start in range(0, len(rows), batch):
-        group = sorted(rows[start : start + batch], key=len)
+        end = start + batch
+        group = sorted(rows[start:end], key=len)
         inputs, labels = contexts.inputs(group)
         scored = labels != IGNORED
-        surprise = contexts.surprise(inputs, labels, None).cpu().double()
-        full += float(surprise.sum())
+        surprise = contexts.surprise(inputs, labels, None)
+        precise = surprise.cpu().double()
+        full += float(precise.sum())
         full_count += int(scored.sum())
         for draw in range(draws):
             random = seeded_generator(seed, start, draw)
-            subsets = draw_token_subsets(contexts.sides(inputs), subset - 1, random)
-            counted = subsets.rows_behind.to(labels.device) & scored
-            surprise = contexts.surprise(inputs, labels, subsets.keeps)[counted].cpu().double()
-            partial += float(surprise.sum())
+            sides = contexts.sides(inputs)
+            subsets = draw_token_subsets(sides, subset - 1, random)
+            rows_behind = subsets.rows_behind.to(labels.device)
+            counted = rows_behind & scored
+            surprise = contexts.surprise(inputs, labels, subsets.keeps)
+            precise = surprise[counted].cpu().double()
+            partial += float(precise.sum())
             partial_count += int(counted.sum())
+
+    mean_full = full / max(1, full_count)
+    mean_partial = partial / max(1, partial_count)
     return {
-        "perplexity": math.exp(full / max(1, full_count)),
-        f"perplexity of {subset} tokens": math.exp(partial / max(1, partial_count)),
+        "perplexity": math.exp(mean_full),
+        f"perplexity of {subset} tokens": math.exp(mean_partial),
         f"predictions from {subset} tokens": partial_count,
     }
 
@@ -177,6 +194,7 @@ def draw_token_subsets(
 
     The last row of an example is never drawn, so that one row at least is measured.
     """
+    two_sides = len(sides) > 1
     target = sides[0]
     real = target.real.bool().cpu()
     width = real.shape[1]
@@ -185,25 +203,35 @@ def draw_token_subsets(
     if target.fixed is not None:
         fixed = target.fixed.cpu().expand_as(real)
     last_row = real.sum(1, keepdim=True) - 1
-    free = real & ~fixed & (place < last_row)
-    if len(sides) > 1:
-        source_real = sides[1].real.bool().cpu()
+    may_go = real & ~fixed
+    free = may_go & (place < last_row)
+    if two_sides:
+        source = sides[1]
+        source_real = source.real.bool().cpu()
         free = torch.cat([free, source_real], dim=1)
 
     noise = torch.rand(free.shape, generator=random, dtype=torch.float64)
     noise = noise.masked_fill(~free, 2.0)  # behind all that may be drawn
-    rank = noise.argsort(1).argsort(1)
+    order = noise.argsort(1)
+    rank = order.argsort(1)
     chosen = (rank < size) & free
-    of_target, of_source = chosen[:, :width], chosen[:, width:]
-    last = torch.where(of_target, place, -1).amax(1, keepdim=True)
-    keeps = Keeps(target=dropout_keep_for_all_heads(of_target | (fixed & real), target))
-    if len(sides) > 1:
-        keeps = replace(keeps, source=dropout_keep_for_all_heads(of_source, sides[1]))
-    rows_behind = (place > last) & real & ~fixed
+    of_target = chosen[:, :width]
+    place_if_chosen = torch.where(of_target, place, -1)
+    last = place_if_chosen.amax(1, keepdim=True)
+
+    fixed_real = fixed & real
+    kept_of_target = dropout_keep_for_all_heads(of_target | fixed_real, target)
+    keeps = Keeps(target=kept_of_target)
+    if two_sides:
+        of_source = chosen[:, width:]
+        kept_of_source = dropout_keep_for_all_heads(of_source, source)
+        keeps = replace(keeps, source=kept_of_source)
+    rows_behind = (place > last) & may_go
     return TokenSubsets(keeps, rows_behind)
 
 
 def dropout_keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
-    expanded = keep[:, None].expand(-1, side.heads, -1)
+    one_head = keep[:, None]
+    expanded = one_head.expand(-1, side.heads, -1)
     return expanded.to(side.real.device)

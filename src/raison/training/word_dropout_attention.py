@@ -39,10 +39,8 @@ Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by pef
 NAME = "raison_dropout"
 SIZE = 7  # tokens of the sequence that a model is tried on
 KEPT = 3  # each so manyeth of them is kept
-CHECKPOINTING = (
-    "gradient_checkpointing",
-    "activation_checkpointing",
-)  # flags of modules, by their old and new name
+# flags of modules, by their old and new name
+CHECKPOINTING = ("gradient_checkpointing", "activation_checkpointing")
 
 
 @dataclass
@@ -67,8 +65,10 @@ def attention_with_keeps(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, with the keeps of the running pass joined to its mask."""
     eager = eager_attention_of(type(module))
-    reach, keeps = _reach.get(), _keeps.get()
-    kind, keep = "self", None
+    reach = _reach.get()
+    keeps = _keeps.get()
+    kind = "self"
+    keep = None
     if reach is not None:
         kind = reach.kinds.get(id(module), kind)
         reach.heads[kind] = query.shape[1]
@@ -79,13 +79,16 @@ def attention_with_keeps(
             module, query, key, value, attention_mask, **kwargs
         )
         return whole
-    allowed = attention_pairs_after_dropout(
-        keep[:, : query.shape[1]], kind, query.shape[2]
-    )  # [b h s t]
+
+    heads = query.shape[1]
+    length = query.shape[2]
+    keep_of_heads = keep[:, :heads]
+    allowed = attention_pairs_after_dropout(keep_of_heads, kind, length)  # [b h s t]
     if attention_mask is None:
         attention_mask = torch.zeros((), dtype=query.dtype, device=query.device)
     lowest = torch.finfo(attention_mask.dtype).min
-    mask = attention_mask.expand(allowed.shape).masked_fill(~allowed, lowest)
+    expanded = attention_mask.expand(allowed.shape)
+    mask = expanded.masked_fill(~allowed, lowest)
     output, weights = eager(module, query, key, value, mask, **kwargs)  # output [b s h d]
     # [b h s]: must not become an average of what may not be seen
     nothing = (mask <= lowest / 2).all(-1)
@@ -108,7 +111,9 @@ def word_dropout_attention(model: Transformer) -> Iterator[AttentionReach]:
         kinds[id(module)] = attention_kind(name, model)
         if hasattr(module, "config"):
             configs[id(module.config)] = module.config
-    before = {number: config._attn_implementation for number, config in configs.items()}
+    before = {}
+    for number, config in configs.items():
+        before[number] = config._attn_implementation
     reach = AttentionReach(kinds)
     token = _reach.set(reach)
     try:
@@ -169,17 +174,22 @@ def heads_if_dropout_hides(model: Transformer) -> dict[str, int] | None:
     two_sides = model_has_two_sides(model)
     with word_dropout_attention(model) as reach:
         trial_logits_after_dropout(model, None, other_words=False)
-        wanted = {"encoder", "decoder", "cross"} if two_sides else {"self"}
+        wanted = {"self"}
+        if two_sides:
+            wanted = {"encoder", "decoder", "cross"}
         if set(reach.heads) != wanted:
             return None
+
         device = next(model.parameters()).device
         most_heads = max(reach.heads.values())
         keep = torch.zeros(1, most_heads, SIZE, dtype=torch.bool, device=device)
         keep[..., ::KEPT] = True
-        if not dropout_hides_words(model, Keeps(target=keep)):
-            return None
-        if two_sides and not dropout_hides_words(model, Keeps(source=keep)):
-            return None
+        trials = [Keeps(target=keep)]
+        if two_sides:
+            trials.append(Keeps(source=keep))
+        for keeps in trials:
+            if not dropout_hides_words(model, keeps):
+                return None
         return dict(reach.heads)
 
 
@@ -192,9 +202,9 @@ def dropout_hides_words(model: Transformer, keeps: Keeps) -> bool:
     rows = torch.ones(SIZE, dtype=torch.bool)
     if keeps.target is not None:
         rows = keeps.target[0, 0]
-    hidden = torch.equal(first[rows], other[rows])
-    matters = not torch.equal(plain[rows], changed[rows])
-    return hidden and matters
+    is_hidden = torch.equal(first[rows], other[rows])
+    is_ignored = torch.equal(plain[rows], changed[rows])
+    return is_hidden and not is_ignored
 
 
 def trial_logits_after_dropout(
@@ -207,8 +217,12 @@ def trial_logits_after_dropout(
     ids = places * 5 % (vocabulary - 1) + 1
     changed = ids
     if other_words:
-        changed = torch.where(places % KEPT == 0, ids, (ids + 2) % vocabulary)
-    inputs = {"input_ids": changed[None], "attention_mask": torch.ones_like(ids)[None]}
+        is_kept = places % KEPT == 0
+        others = (ids + 2) % vocabulary
+        changed = torch.where(is_kept, ids, others)
+
+    everything = torch.ones_like(ids)
+    inputs = {"input_ids": changed[None], "attention_mask": everything[None]}
     if model_has_two_sides(model):
         inputs["decoder_input_ids"] = changed[None]
         if keeps is not None and keeps.source is None:

@@ -5,8 +5,9 @@ A rule replaces the backward step of one function: given relevance (or a modifie
 each argument gets. Rules belong to functions, not to modules, so residual additions, gated products and tanh heads are
 reached in every family without copies of modelling files (methods.md of Chefer 2021b, Song et al. 2024, Achtibat 2024).
 
-Relevance rules (R): `linear_rule`, `addition_rule`, `product_of_signals_rule`, `half_each_rule`, `identity_rule`, `pooling_rule`. Gradient rules (g):
-`own_gradient_rule`, `half_gradients_rule`, `ratio_rule`, `norm_as_given_rule`. `constant_rule` serves both: its result is no signal.
+Relevance rules (R): `linear_rule`, `addition_rule`, `product_of_signals_rule`, `half_each_rule`, `identity_rule`,
+`pooling_rule`. Gradient rules (g): `own_gradient_rule`, `half_gradients_rule`, `ratio_rule`, `norm_as_given_rule`.
+`constant_rule` serves both: its result is no signal.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ __all__ = ["draw_compatibility"]
 WIDE, HIGH = 3.3, 2.7  # inches of a panel
 HIGHEST_MARGIN = 1.4  # of the axis of repetition, over the highest point
 LEAST_HEIGHT = 0.01  # of the highest point
+LINE_WIDTH, MARKER_SIZE = 1.4, 3  # points
 
 
 def draw_compatibility(report: CompatibilityReport, path: str | os.PathLike[str]) -> None:
@@ -33,9 +34,11 @@ def compatibility_figure(report: CompatibilityReport) -> Figure:
         panels.append(draw_repetition_panel)
     if report.truth:
         panels.append(draw_truth_panel)
-    figure = empty_figure(WIDE * len(panels), HIGH, layout="constrained")
+    count = len(panels)
+    width = WIDE * count
+    figure = empty_figure(width, HIGH, layout="constrained")
     for number, draw_panel in enumerate(panels, start=1):
-        axes = figure.add_subplot(1, len(panels), number)
+        axes = figure.add_subplot(1, count, number)
         draw_panel(axes, report)
         hide_panel_frame_in_picture(axes)
     return figure
@@ -43,16 +46,23 @@ def compatibility_figure(report: CompatibilityReport) -> Figure:
 
 def draw_subsets_panel(axes: Axes, report: CompatibilityReport) -> None:
     """Perplexity by the number of kept tokens."""
-    sizes, perplexities, lows, highs = [], [], [], []
+    sizes = []
+    perplexities = []
+    lows = []
+    highs = []
     for subset in report.subsets:
-        sizes.append(subset_size_in_words(subset))
+        size = subset_size_in_words(subset)
+        sizes.append(size)
         perplexities.append(subset.perplexity)
         lows.append(subset.low)
         highs.append(subset.high)
     places = list(range(len(sizes)))
 
-    axes.fill_between(places, lows, highs, color=METHOD_HUES[0], alpha=0.15, linewidth=0)
-    axes.plot(places, perplexities, "o-", color=METHOD_HUES[0], markersize=3, linewidth=1.4)
+    colour = METHOD_HUES[0]
+    axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(
+        places, perplexities, "o-", color=colour, markersize=MARKER_SIZE, linewidth=LINE_WIDTH
+    )
     axes.axhline(report.guess, color=QUIET, linestyle="--", linewidth=0.8)
     end = (places[-1], report.guess)
     axes.annotate("frequencies alone", end, ha="right", va="bottom", color=QUIET, fontsize="small")
@@ -66,18 +76,25 @@ def draw_subsets_panel(axes: Axes, report: CompatibilityReport) -> None:
 
 def draw_repetition_panel(axes: Axes, report: CompatibilityReport) -> None:
     """How likely the model finds a word after itself, alone and beside another, by its position."""
-    positions, alone, beside = [], [], []
+    positions = []
+    alone = []
+    beside = []
     for repeated in report.repetition:
         positions.append(repeated.position)
         alone.append(repeated.alone)
         beside.append(repeated.beside_another or 0.0)
     del beside[0]  # at the first position there is no other word
 
-    axes.plot(positions, alone, color=METHOD_HUES[0], label="alone", linewidth=1.4)
+    axes.plot(positions, alone, color=METHOD_HUES[0], label="alone", linewidth=LINE_WIDTH)
     axes.plot(
-        positions[1:], beside, color=METHOD_HUES[1], label="beside another word", linewidth=1.4
+        positions[1:],
+        beside,
+        color=METHOD_HUES[1],
+        label="beside another word",
+        linewidth=LINE_WIDTH,
     )
-    axes.set_ylim(0, HIGHEST_MARGIN * max(LEAST_HEIGHT, *alone, *beside))
+    highest = max(LEAST_HEIGHT, *alone, *beside)
+    axes.set_ylim(0, HIGHEST_MARGIN * highest)
     axes.set_xlabel("position of the word")
     axes.set_title("f(the same word again)", loc="left", fontsize="medium")
     axes.legend(frameon=False, fontsize="small")
@@ -85,8 +102,10 @@ def draw_repetition_panel(axes: Axes, report: CompatibilityReport) -> None:
 
 def draw_truth_panel(axes: Axes, report: CompatibilityReport) -> None:
     """The probability of a token with another left out, against the one with it marginalised out."""
-    for kind, colour in (("likeliest", METHOD_HUES[0]), ("actual", METHOD_HUES[1])):
-        true, masked = [], []
+    kinds = ("likeliest", "actual")
+    for kind, colour in zip(kinds, METHOD_HUES[:2], strict=True):
+        true = []
+        masked = []
         for token in report.truth:
             if token.kind == kind:
                 true.append(token.true)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ __all__ = ["draw_curves", "shares_of_curve"]
 
 WIDE, HIGH, KEY = 3.6, 2.7, 1.7  # inches: of a panel, and of the names beside the last
 A_WORD = 0.19  # inches that a word takes below a panel
+LINE_WIDTH, MARKER_SIZE = 1.4, 3  # points
 ACROSS = {  # below a curve, where it is not units
     "calibration_curve": "true probability, %",
     "randomisation_curve": "randomised blocks, %",
@@ -70,7 +71,8 @@ def draw_curves(
 def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis | None) -> Figure:
     """One panel for each key, side by side, and a key to the methods where there are curves."""
     has_curves = any(key in evaluation.curves for key in keys)
-    panel_width = max(WIDE, A_WORD * len(words_of_curve(evaluation)))
+    words = words_of_curve(evaluation)
+    panel_width = max(WIDE, A_WORD * len(words))
     width = panel_width * len(keys)
     if has_curves:
         width += KEY
@@ -81,7 +83,8 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
     panels: list[Axes] = []
     for number, key in enumerate(keys, 1):
         kind, _, _ = key.partition("_")
-        panel = figure.add_subplot(1, len(keys), number, sharey=first_of_kind.get(kind))
+        on_its_scale = first_of_kind.get(kind)
+        panel = figure.add_subplot(1, len(keys), number, sharey=on_its_scale)
         first_of_kind.setdefault(kind, panel)
         panels.append(panel)
         if key in evaluation.curves:
@@ -89,7 +92,8 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
         else:
             draw_column_along_methods(panel, evaluation, key, axis)
         hide_panel_frame_in_picture(panel)
-        panel.set_title(curve_title(key), loc="left", fontsize="medium")
+        title = curve_title(key)
+        panel.set_title(title, loc="left", fontsize="medium")
 
     if has_curves:
         handles, labels = panels[0].get_legend_handles_labels()
@@ -105,7 +109,8 @@ def words_of_curve(evaluation: Evaluation) -> Sequence[str]:
 def shares_of_curve(key: str, points: int) -> np.ndarray:
     """[points] the share of units at each point of a curve; some have a point at nothing, others begin later."""
     if key in WITHOUT_POINT_AT_NOTHING:
-        return np.arange(1, points + 1) / points
+        counts = np.arange(1, points + 1)
+        return counts / points
     return np.linspace(0, 1, points)
 
 
@@ -118,24 +123,37 @@ def draw_curves_by_share(panel: Axes, evaluation: Evaluation, key: str) -> None:
     words: Sequence[str] = ()
     if key == "alone_curve":
         words = words_of_curve(evaluation)
-    places: Mapping[str, Sequence[float]] = evaluation.settings.get("across", {}).get(key) or {}
+    places_by_key = evaluation.settings.get("across", {})
+    places: Mapping[str, Sequence[float]] = places_by_key.get(key) or {}
 
-    for number, (method, curve) in enumerate(evaluation.curves[key].items()):
-        style = DASHES[number // len(METHOD_HUES) % len(DASHES)]
+    by_method = evaluation.curves[key]
+    for number, (method, curve) in enumerate(by_method.items()):
+        uses_of_colours, hue = divmod(number, len(METHOD_HUES))
+        colour = METHOD_HUES[hue]
+        style = DASHES[uses_of_colours % len(DASHES)]
+        points = len(curve)
         if places:
             across = np.asarray(places[method])
             style = f"o{style}"
         elif counted or words:
-            across = np.arange(1, len(curve) + 1)
+            across = np.arange(1, points + 1)
         else:
-            across = 100 * shares_of_curve(key, len(curve))
-        colour = METHOD_HUES[number % len(METHOD_HUES)]
-        panel.plot(across, curve, style, color=colour, label=method, linewidth=1.4, markersize=3)
+            across = 100 * shares_of_curve(key, points)
+        panel.plot(
+            across,
+            curve,
+            style,
+            color=colour,
+            label=method,
+            linewidth=LINE_WIDTH,
+            markersize=MARKER_SIZE,
+        )
 
     if key == "calibration_curve":
         panel.plot([0, 100], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
     usual = "k, the first units" if counted else "k, % of the units"
-    panel.set_xlabel(ACROSS.get(key, usual))
+    label = ACROSS.get(key, usual)
+    panel.set_xlabel(label)
     if words:
         ticks = range(1, len(words) + 1)
         panel.set_xticks(ticks, words, rotation=60, ha="right", rotation_mode="anchor")
@@ -151,40 +169,54 @@ def draw_column_along_methods(
 ) -> None:
     """A number of every method that has a position, with its interval; the others as levels."""
     cells = {method: evaluation.cell(method, key) for method in evaluation.methods}
-    side_by_side = axis is None or not set(axis.positions) & set(cells)
+    side_by_side = axis is None or cells.keys().isdisjoint(axis.positions)
     if axis is None or side_by_side:  # methods with nothing in common
-        ranks = {method: float(rank) for rank, method in enumerate(cells)}
-        axis = MethodAxis("", ranks, even=True, slanted=True)
-    positioned = [method for method in cells if method in axis.positions]
+        axis = axis_side_by_side(cells)
+    positions = axis.positions
+    positioned = [method for method in cells if method in positions]
 
     levels = levels_along_methods(axis, positioned, cells)
     draw_levels(panel, levels, joined=not side_by_side)
     for method, cell in cells.items():
-        if method not in axis.positions and cell.value is not None:
-            draw_level_line(panel, method, cell.value, levels)
+        if cell.value is None or method in positions:
+            continue
+        draw_level_line(panel, method, cell.value, levels)
     if axis.even:
         names = positioned
         if not side_by_side:
-            names = [f"{axis.positions[method]:g}" for method in positioned]
+            names = [f"{positions[method]:g}" for method in positioned]
         draw_method_ticks(panel, names, slanted=axis.slanted)
     panel.set_xlabel(axis.label)
+
+
+def axis_side_by_side(methods: Iterable[str]) -> MethodAxis:
+    """Methods in their order, each under its name."""
+    ranks = {}
+    for rank, method in enumerate(methods):
+        ranks[method] = float(rank)
+    return MethodAxis("", ranks, even=True, slanted=True)
 
 
 def draw_levels(panel: Axes, levels: Sequence[CurveLevel], *, joined: bool) -> None:
     """Numbers with their intervals: a curve in a band, or dots on lines."""
     colour = METHOD_HUES[0]
-    places, values, lows, highs = [], [], [], []
+    places = []
+    values = []
+    lows = []
+    highs = []
     for level in levels:
         places.append(level.place)
         values.append(level.value)
         lows.append(level.low)
         highs.append(level.high)
+
+    style = "o"
     if joined:
+        style = "o-"
         panel.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
-        panel.plot(places, values, "o-", color=colour, markersize=3, linewidth=1.4)
     else:
-        panel.vlines(places, lows, highs, color=colour, linewidth=1.4)
-        panel.plot(places, values, "o", color=colour, markersize=3, linewidth=1.4)
+        panel.vlines(places, lows, highs, color=colour, linewidth=LINE_WIDTH)
+    panel.plot(places, values, style, color=colour, markersize=MARKER_SIZE, linewidth=LINE_WIDTH)
 
 
 def levels_along_methods(
@@ -194,25 +226,34 @@ def levels_along_methods(
     levels = []
     for rank, method in enumerate(positioned):
         cell = cells[method]
+        if cell.value is None:
+            continue
         place = float(axis.positions[method])
         if axis.even:
             place = float(rank)
-        if cell.value is not None:
-            levels.append(CurveLevel.of(place, cell.value, cell))
+        level = CurveLevel.of(place, cell.value, cell)
+        levels.append(level)
     return levels
 
 
 def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[CurveLevel]) -> None:
     """A dashed line for a method without a position, named at the end where the curve is farther away."""
     panel.axhline(value, color=QUIET, linewidth=0.8, linestyle="--")
-    ends = sorted((level.place, level.value) for level in levels) or [(0.0, value)]
-    first, first_value = ends[0]
-    last, last_value = ends[-1]
+    points = [(level.place, level.value) for level in levels]
+    points.sort()
+    if not points:
+        points = [(0.0, value)]
+    first, first_value = points[0]
+    last, last_value = points[-1]
+    gap_to_first = abs(first_value - value)
+    gap_to_last = abs(last_value - value)
+
     place = first
-    if abs(last_value - value) >= abs(first_value - value):
+    if gap_to_last >= gap_to_first:
         place = last
     side = "left" if place == first else "right"
-    panel.annotate(method, (place, value), ha=side, va="bottom", color=QUIET, fontsize="small")
+    at_the_end = (place, value)
+    panel.annotate(method, at_the_end, ha=side, va="bottom", color=QUIET, fontsize="small")
 
 
 def draw_method_ticks(panel: Axes, names: Sequence[str], *, slanted: bool) -> None:

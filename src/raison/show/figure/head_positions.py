@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from raison.core.errors import InputError
@@ -37,10 +38,9 @@ BEYOND = FURTHEST + 1  # where that bar stands
 PANEL_WIDTH, PANEL_HEIGHT = 3.1, 1.75  # inches
 GAP, HEAD, FOOT = 0.55, 0.42, 0.38  # inches between panels, above one, and below it
 ROW = HEAD + PANEL_HEIGHT + FOOT
-BEST_BAR, BEST_HEAD = (
-    hexadecimal_colour(FOR_TARGET),
-    hexadecimal_colour(AGAINST_TARGET),
-)
+BEST_BAR = hexadecimal_colour(FOR_TARGET)
+BEST_HEAD = hexadecimal_colour(AGAINST_TARGET)
+LINE_WIDTH, DOT_SIZE = 0.9, 5  # points
 BAR = "#8f929a"
 DASHES = (0, (4, 3))
 
@@ -58,50 +58,59 @@ def head_positions_figure(selection: HeadSelection) -> Figure:
         raise InputError(
             "This file of heads has no pairs of words: there are no positions to draw."
         )
-    across = min(2, len(relations))
-    down = math.ceil(len(relations) / across)
+    count = len(relations)
+    across = min(2, count)
+    down = math.ceil(count / across)
 
     title = "Where dependents stand, in words before or behind their head word"
     note = f"{statistics.corpus} · {statistics.model}"
     legend = positions_legend(selection)
 
     ruler = WordRuler()
-    legend_width = ruler.widest([line for _, line in legend], NOTE) + 0.4
-    text_width = max(ruler(title, TEXT, "bold"), ruler(note, NOTE), legend_width)
-    left, top = MARGIN + 0.3, MARGIN + 0.34 + 0.19
+    legend_lines = [line for _, line in legend]
+    legend_width = ruler.widest(legend_lines, NOTE) + 0.4
+    title_width = ruler(title, TEXT, "bold")
+    note_width = ruler(note, NOTE)
+    text_width = max(title_width, note_width, legend_width)
+    left = MARGIN + 0.3
+    top = MARGIN + 0.34 + 0.19
     panels_width = PANEL_WIDTH * across + GAP * (across - 1)
-    width = max(left + panels_width, MARGIN + text_width) + MARGIN
+    right_of_panels = left + panels_width
+    right_of_text = MARGIN + text_width
+    width = max(right_of_panels, right_of_text) + MARGIN
     bottom = top + down * ROW
-    height = bottom + 0.2 * len(legend) + MARGIN
+    legend_height = 0.2 * len(legend)
+    height = bottom + legend_height + MARGIN
 
     figure, axes = figure_canvas(width, height)
     draw_figure_header(axes, title, [(note, QUIET)])
     tallest = max(top_of_positions_panel(selection, relation) for relation in relations)
+    share_of_width = PANEL_WIDTH / width
+    share_of_height = PANEL_HEIGHT / height
     for number, relation in enumerate(relations):
         row, column = divmod(number, across)
         x = left + column * (PANEL_WIDTH + GAP)
         y = top + row * ROW + HEAD
+        panel_left = x / width
         panel_bottom = 1 - (y + PANEL_HEIGHT) / height
-        panel = figure.add_axes(
-            (x / width, panel_bottom, PANEL_WIDTH / width, PANEL_HEIGHT / height)
-        )
+        panel = figure.add_axes((panel_left, panel_bottom, share_of_width, share_of_height))
         draw_positions_panel(panel, selection, relation)
         style_positions_panel(panel, tallest)
         draw_positions_title(axes, selection, relation, x, y)
-    for number, (sign, line) in enumerate(legend):
-        middle = bottom + 0.2 * number
-        draw_positions_legend_sign(axes, sign, MARGIN, middle)
-        axes.text(MARGIN + 0.35, middle, line, fontsize=NOTE, color=QUIET, va="center_baseline")
+    draw_positions_legend(axes, legend, bottom)
     return figure
 
 
 def positions_legend(selection: HeadSelection) -> list[tuple[str, str]]:
     """The signs of the legend, and what they mean."""
     statistics = selection.statistics
-    sides = ", on both sides together" if statistics.both_sides else ""
+    sides = ""
+    if statistics.both_sides:
+        sides = ", on both sides together"
+    margin = selection.syntactic_margin
     return [
         ("square", f"max λ: what a look at one fixed relative position finds{sides}"),
-        ("dashes", f"what a syntactic head must exceed: max λ + {selection.syntactic_margin:g}"),
+        ("dashes", f"what a syntactic head must exceed: max λ + {margin:g}"),
         ("dot", f"the best head of {statistics.model}"),
     ]
 
@@ -113,30 +122,45 @@ def draw_positions_title(
     best = selection.statistics.best_head(relation)
     about = f"{relation.pairs} pairs · max λ {relation.max_lambda:.2f} · {best}"
     name = clean_text(relation.name)
-    axes.text(x, y - 0.24, name, fontsize=SMALL + 1, fontweight="bold", color=INK)
-    draw_small_print_on_canvas(axes, x, y - 0.07, about)
+    name_baseline = y - 0.24
+    about_baseline = y - 0.07
+    axes.text(x, name_baseline, name, fontsize=SMALL + 1, fontweight="bold", color=INK)
+    draw_small_print_on_canvas(axes, x, about_baseline, about)
+
+
+def draw_positions_legend(axes: Axes, legend: Sequence[tuple[str, str]], top: float) -> None:
+    """The signs one below the other, each with what it means."""
+    start_of_line = MARGIN + 0.35
+    for number, (sign, line) in enumerate(legend):
+        middle = top + 0.2 * number
+        draw_positions_legend_sign(axes, sign, MARGIN, middle)
+        axes.text(start_of_line, middle, line, fontsize=NOTE, color=QUIET, va="center_baseline")
 
 
 def draw_positions_legend_sign(axes: Axes, sign: str, left: float, middle: float) -> None:
     """A sign of the legend, as it looks in the panels."""
     from matplotlib.patches import Rectangle
 
-    line = [left, left + 0.25]
+    right = left + 0.25
+    line = [left, right]
     heights = [middle, middle]
     if sign == "square":
         corner = (left + 0.06, middle - 0.06)
-        axes.add_patch(Rectangle(corner, 0.12, 0.12, facecolor=BEST_BAR, edgecolor="none"))
+        square = Rectangle(corner, 0.12, 0.12, facecolor=BEST_BAR, edgecolor="none")
+        axes.add_patch(square)
     elif sign == "dashes":
-        axes.plot(line, heights, color=INK, linewidth=0.9, linestyle=DASHES)
+        axes.plot(line, heights, color=INK, linewidth=LINE_WIDTH, linestyle=DASHES)
     else:
-        axes.plot(line, heights, color=BEST_HEAD, linewidth=0.9)
-        axes.plot([left + 0.125], [middle], "o", markersize=5, color=BEST_HEAD)
+        axes.plot(line, heights, color=BEST_HEAD, linewidth=LINE_WIDTH)
+        middle_of_line = left + 0.125
+        axes.plot([middle_of_line], [middle], "o", markersize=DOT_SIZE, color=BEST_HEAD)
 
 
 def top_of_positions_panel(selection: HeadSelection, relation: HeadRelation) -> float:
     """The share up to which a panel reaches: a little above all that is drawn in it."""
     best = selection.statistics.best_head(relation)
-    highest = max(alpha_to_exceed(selection, relation), best.alpha)
+    least = alpha_to_exceed(selection, relation)
+    highest = max(least, best.alpha)
     return min(1.02, highest * 1.12)
 
 
@@ -147,11 +171,14 @@ def alpha_to_exceed(selection: HeadSelection, relation: HeadRelation) -> float:
 
 def draw_positions_panel(panel: Axes, selection: HeadSelection, relation: HeadRelation) -> None:
     """λ of one relation as bars, the bar that one fixed position reaches in colour; lines for what heads reach."""
-    bars = dict.fromkeys(range(-BEYOND, BEYOND + 1), 0.0)
+    places = range(-BEYOND, BEYOND + 1)
+    bars = dict.fromkeys(places, 0.0)
     for distance, share in relation.shares.items():
-        bars[place_of_position_bar(distance)] += share
+        place = place_of_position_bar(distance)
+        bars[place] += share
 
-    best_bars = best_position_bars(relation, both_sides=selection.statistics.both_sides)
+    statistics = selection.statistics
+    best_bars = best_position_bars(relation, both_sides=statistics.both_sides)
     for place, share in bars.items():
         colour = BAR
         if place in best_bars:
@@ -160,11 +187,12 @@ def draw_positions_panel(panel: Axes, selection: HeadSelection, relation: HeadRe
             colour = FAINT
         panel.bar(place, share, width=0.78, color=colour, linewidth=0)
 
-    best = selection.statistics.best_head(relation).alpha
+    best = statistics.best_head(relation)
+    alpha = best.alpha
     least = alpha_to_exceed(selection, relation)
-    panel.axhline(least, color=INK, linewidth=0.9, linestyle=DASHES)
-    panel.axhline(best, color=BEST_HEAD, linewidth=0.9)
-    panel.plot([BEYOND], [best], "o", markersize=5, color=BEST_HEAD, clip_on=False)
+    panel.axhline(least, color=INK, linewidth=LINE_WIDTH, linestyle=DASHES)
+    panel.axhline(alpha, color=BEST_HEAD, linewidth=LINE_WIDTH)
+    panel.plot([BEYOND], [alpha], "o", markersize=DOT_SIZE, color=BEST_HEAD, clip_on=False)
 
 
 def place_of_position_bar(distance: int) -> int:
@@ -177,12 +205,14 @@ def best_position_bars(relation: HeadRelation, *, both_sides: bool) -> set[int]:
     reached = dict(relation.shares)
     if both_sides:
         for distance, share in relation.shares.items():
-            reached[distance] = share + relation.shares.get(-distance, 0.0)
+            on_other_side = relation.shares.get(-distance, 0.0)
+            reached[distance] = share + on_other_side
 
     def rank(distance: int) -> tuple[float, int, int]:
         return reached[distance], -abs(distance), distance
 
-    place = place_of_position_bar(max(reached, key=rank))
+    best = max(reached, key=rank)
+    place = place_of_position_bar(best)
     if both_sides:
         return {place, -place}
     return {place}
@@ -192,13 +222,18 @@ def style_positions_panel(panel: Axes, tallest: float) -> None:
     """Limits, numbers and lines around the bars."""
     from matplotlib.ticker import MultipleLocator
 
-    panel.set_xlim(-BEYOND - 0.6, BEYOND + 0.6)
+    reach = BEYOND + 0.6
+    panel.set_xlim(-reach, reach)
     panel.set_ylim(0, tallest)
+
     inner = [-6, -4, -2, 0, 2, 4, 6]
-    names = [f"≤−{BEYOND}", *map(signed_head_offset, inner), f"≥+{BEYOND}"]
-    panel.set_xticks([-BEYOND, *inner, BEYOND], names, fontsize=7, color=QUIET)
+    ticks = [-BEYOND, *inner, BEYOND]
+    inner_names = map(signed_head_offset, inner)
+    names = [f"≤−{BEYOND}", *inner_names, f"≥+{BEYOND}"]
+    panel.set_xticks(ticks, names, fontsize=7, color=QUIET)
     panel.tick_params(axis="both", length=2, color=FAINT, pad=2)
-    panel.yaxis.set_major_locator(MultipleLocator(0.2))
+    fifths = MultipleLocator(0.2)
+    panel.yaxis.set_major_locator(fifths)
     panel.tick_params(axis="y", labelsize=7, labelcolor=QUIET)
     hide_panel_frame_in_picture(panel)
     for side in ("left", "bottom"):

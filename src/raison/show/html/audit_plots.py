@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ __all__ = ["adversaries_svg", "histogram_svg", "words_svg"]
 
 WIDE, HIGH, LEFT = 460, 150, 150  # of a plot, in pixels, and of the names beside it
 BINS = 20
+STROKE = 2  # pixels of a line
 LARGEST_JSD = np.log(2)
 
 
@@ -24,102 +25,148 @@ class PlotScales:
     across: Callable[[float], float]
     down: Callable[[float], float]
 
-    def polyline(self, points: Sequence[tuple[float, float]], hue: int) -> str:
+    def place(self, x: float, y: float) -> tuple[str, str]:
+        """Where a point stands, in pixels."""
+        across = self.across(x)
+        down = self.down(y)
+        return pixels_in_document(across), pixels_in_document(down)
+
+    def polyline(self, points: Iterable[tuple[float, float]], hue: int) -> str:
         """A line through some points."""
         places = []
         for x, y in points:
-            across, down = pixels_in_document(self.across(x)), pixels_in_document(self.down(y))
+            across, down = self.place(x, y)
             places.append(f"{across},{down}")
-        return html_element("polyline", class_=f"m{hue}", stroke_width=2, points=" ".join(places))
+        path = " ".join(places)
+        return html_element("polyline", class_=f"m{hue}", stroke_width=STROKE, points=path)
 
     def dot(self, x: float, y: float, hue: int, title: str) -> str:
         """A point that tells its title."""
+        safe_title = safe_html(title)
+        tooltip = html_element("title", safe_title)
+        across, down = self.place(x, y)
         return html_element(
-            "circle",
-            html_element("title", safe_html(title)),
-            class_=f"m{hue}",
-            stroke_width=2,
-            cx=pixels_in_document(self.across(x)),
-            cy=pixels_in_document(self.down(y)),
-            r=2.5,
+            "circle", tooltip, class_=f"m{hue}", stroke_width=STROKE, cx=across, cy=down, r=2.5
         )
 
 
 def histogram_svg(label: str, values: Sequence[float], low: float, high: float) -> str:
     """How the numbers of all texts are spread; a line marks the mean."""
+    plot_width = WIDE - 16
+    tallest = HIGH - 30
+    floor = HIGH - 20
 
     def across(x: float) -> float:
         share = (x - low) / (high - low)
-        return 8 + share * (WIDE - 16)
+        return 8 + share * plot_width
 
-    floor = HIGH - 20
-    counts, edges = np.histogram(np.clip(values, low, high), BINS, (low, high))
+    clipped = np.clip(values, low, high)
+    counts, edges = np.histogram(clipped, BINS, (low, high))
     most = max(1, int(counts.max()))
     parts = []
-    for count, start, stop in zip(counts, edges[:-1], edges[1:], strict=True):
-        left, right = across(start), across(stop)
-        tall = (HIGH - 30) * count / most
-        bar = html_element(
-            "rect",
-            html_element("title", str(count)),
-            class_="m0",
-            x=pixels_in_document(left),
-            y=pixels_in_document(floor - tall),
-            width=pixels_in_document(max(1.0, right - left - 1)),
-            height=pixels_in_document(tall),
-        )
+    for place, count in enumerate(counts):
+        left = across(edges[place])
+        right = across(edges[place + 1])
+        height = tallest * count / most
+        bar = histogram_bar_svg(count, left, right, floor, height)
         parts.append(bar)
 
     mean = float(np.mean(values))
-    line = pixels_in_document(across(mean))
-    parts.append(
-        html_element("line", class_="m1", stroke_width=2, x1=line, y1=4, x2=line, y2=floor)
+    at_mean = pixels_in_document(across(mean))
+    mean_line = html_element(
+        "line", class_="m1", stroke_width=STROKE, x1=at_mean, y1=4, x2=at_mean, y2=floor
     )
-    parts.append(axis_line_svg("8", floor, WIDE - 8))
+    parts.append(mean_line)
+    floor_line = axis_line_svg("8", floor, WIDE - 8)
+    parts.append(floor_line)
+
+    label_height = HIGH - 4
     middle = (low + high) / 2
-    for x, anchor in ((low, "start"), (middle, "middle"), (high, "end")):
+    anchors = {"start": low, "middle": middle, "end": high}
+    for anchor, x in anchors.items():
         rounded = round(x, 2) + 0  # no minus before a zero
         name = f"{rounded:g}".replace("-", "−")
-        parts.append(label_svg(pixels_in_document(across(x)), HIGH - 4, name, anchor))
-    return captioned_svg(parts, f"{label}: mean {mean:.2f}, {len(values)} texts", HIGH)
+        place_of_name = pixels_in_document(across(x))
+        label_of_place = label_svg(place_of_name, label_height, name, anchor)
+        parts.append(label_of_place)
+
+    count_of_texts = len(values)
+    caption = f"{label}: mean {mean:.2f}, {count_of_texts} texts"
+    return captioned_svg(parts, caption, HIGH)
+
+
+def histogram_bar_svg(count: int, left: float, right: float, floor: int, height: float) -> str:
+    """A bar that tells how many texts it stands for, a pixel away from the next one."""
+    tooltip = html_element("title", str(count))
+    top = floor - height
+    width = max(1.0, right - left - 1)
+    return html_element(
+        "rect",
+        tooltip,
+        class_="m0",
+        x=pixels_in_document(left),
+        y=pixels_in_document(top),
+        width=pixels_in_document(width),
+        height=pixels_in_document(height),
+    )
 
 
 def adversaries_svg(adversaries: Sequence[AdversaryResult]) -> str:
     """How far attention moves (JSD) against how far answers move (TVD), for each λ."""
-    largest_tvd = max(0.05, *(adversary.tvd for adversary in adversaries))
+    largest_tvd = 0.05
+    by_kind: dict[str, list[AdversaryResult]] = {}
+    for adversary in adversaries:
+        largest_tvd = max(largest_tvd, adversary.tvd)
+        of_kind = by_kind.setdefault(adversary.kind, [])
+        of_kind.append(adversary)
+
     most = largest_tvd * 1.1
-    left, room = LEFT / 3, HIGH - 34
+    left = LEFT / 3
+    right = WIDE - 12
     width = WIDE - left - 12
+    room = HIGH - 34
     scales = PlotScales(
         across=lambda jsd: left + jsd / LARGEST_JSD * width,
         down=lambda tvd: 10 + (most - tvd) / most * room,
     )
-    by_kind: dict[str, list[AdversaryResult]] = {}
-    for adversary in adversaries:
-        by_kind.setdefault(adversary.kind, []).append(adversary)
 
-    origin = pixels_in_document(scales.across(0))
-    floor = pixels_in_document(scales.down(0))
-    parts = [axis_line_svg(origin, floor, WIDE - 12)]
+    origin, floor = scales.place(0, 0)
+    parts = [axis_line_svg(origin, floor, right)]
     key = ""
     for hue, (kind, of_kind) in enumerate(by_kind.items()):
-        of_kind.sort(key=lambda adversary: (adversary.jsd, adversary.tvd, adversary.lam))
+        of_kind.sort(key=order_of_adversary)
         parts += adversaries_of_kind_svg(of_kind, scales, hue)
         sample = html_element("i", class_=f"m{hue}")
-        key += html_element("li", sample, safe_html(kind))
-    parts.append(label_svg(WIDE - 12, HIGH - 4, "JSD of attentions, at most 0.69", "end"))
-    shown_tvd = most / 1.1
-    parts.append(label_svg("2", pixels_in_document(scales.down(shown_tvd)), f"{shown_tvd:.2f}"))
+        name = safe_html(kind)
+        key += html_element("li", sample, name)
 
+    jsd_label = label_svg(right, HIGH - 4, "JSD of attentions, at most 0.69", "end")
+    parts.append(jsd_label)
+    shown_tvd = most / 1.1
+    height_of_tvd = pixels_in_document(scales.down(shown_tvd))
+    tvd_label = label_svg("2", height_of_tvd, f"{shown_tvd:.2f}")
+    parts.append(tvd_label)
+
+    legend = html_element("ul", key, class_="key")
     caption = "How far answers move (TVD) where attention moves (JSD), for each λ"
-    return html_element("ul", key, class_="key") + captioned_svg(parts, caption, HIGH)
+    return legend + captioned_svg(parts, caption, HIGH)
+
+
+def order_of_adversary(adversary: AdversaryResult) -> tuple[float, float, float]:
+    """Where an adversary stands on the line of its kind: from left to right, then upwards, then by λ."""
+    return adversary.jsd, adversary.tvd, adversary.lam
 
 
 def adversaries_of_kind_svg(
     adversaries: Sequence[AdversaryResult], scales: PlotScales, hue: int
 ) -> Iterator[str]:
     """A line through all λ of one kind, then dots, then their names."""
-    yield scales.polyline([(adversary.jsd, adversary.tvd) for adversary in adversaries], hue)
+    points = []
+    for adversary in adversaries:
+        point = (adversary.jsd, adversary.tvd)
+        points.append(point)
+    yield scales.polyline(points, hue)
+
     for adversary in adversaries:
         title = f"λ = {adversary.lam:g}"
         yield scales.dot(adversary.jsd, adversary.tvd, hue, title)
@@ -132,26 +179,38 @@ def adversaries_of_kind_svg(
 
 def words_svg(text: AuditedText) -> str:
     """The probability of the answer from each word alone; nothing where that is not defined, or of one word."""
-    count = len(text.probability)
-    if count < 2:
+    shares = text.probability
+    last = len(shares) - 1
+    if last < 1:
         return ""
     width = WIDE - 36
     scales = PlotScales(
-        across=lambda word: 12 + word / (count - 1) * width,
+        across=lambda word: 12 + word / last * width,
         down=lambda share: 8 + (1 - share) * 60,
     )
+
     parts = []
+    right = WIDE - 20
     for level in (0.0, 0.5, 1.0):
-        parts.append(axis_line_svg("8", pixels_in_document(scales.down(level)), WIDE - 20))
+        height = pixels_in_document(scales.down(level))
+        level_line = axis_line_svg("8", height, right)
+        parts.append(level_line)
+    end_of_names = WIDE - 2
     for level in (0.0, 1.0):
-        down = scales.down(level) + 4
+        baseline = pixels_in_document(scales.down(level) + 4)
         name = f"{level:g}"
-        parts.append(label_svg(WIDE - 2, pixels_in_document(down), name, "end"))
-    parts.append(scales.polyline(list(enumerate(text.probability)), 0))
-    for word, share in enumerate(text.probability):
-        title = f"{text.tokens[word]}: {share:.2f}"
-        parts.append(scales.dot(word, share, 0, title))
-    return captioned_svg(parts, f"probability of {text.predicted} from each word alone", 80)
+        level_name = label_svg(end_of_names, baseline, name, "end")
+        parts.append(level_name)
+
+    line = scales.polyline(enumerate(shares), 0)
+    parts.append(line)
+    for word, share in enumerate(shares):
+        token = text.tokens[word]
+        title = f"{token}: {share:.2f}"
+        dot = scales.dot(word, share, 0, title)
+        parts.append(dot)
+    caption = f"probability of {text.predicted} from each word alone"
+    return captioned_svg(parts, caption, 80)
 
 
 # -- SVG -----------------------------------------------------------------------------------------------------------
@@ -181,4 +240,5 @@ def captioned_svg(parts: Sequence[str], caption: str, high: int) -> str:
         role="img",
         aria_label=label,
     )
-    return html_element("figure", drawing, html_element("figcaption", label))
+    figcaption = html_element("figcaption", label)
+    return html_element("figure", drawing, figcaption)

@@ -41,20 +41,30 @@ TOP, RIGHT = 8, 8  # pixels that stay free
 def evaluation_page(evaluation: Evaluation) -> str:
     """The whole page."""
     title, *notes = evaluation_summary(evaluation)
-    body = [html_element("h1", safe_html(title))]
+    heading = safe_html(title)
+    body = [html_element("h1", heading)]
     for note in notes:
-        body.append(html_element("p", safe_html(note), class_="note"))
-    body.append(html_element("div", evaluation_table_html(evaluation), class_="scroll"))
+        paragraph = html_element("p", safe_html(note), class_="note")
+        body.append(paragraph)
+    table = evaluation_table_html(evaluation)
+    scrolled = html_element("div", table, class_="scroll")
+    body.append(scrolled)
+
     if evaluation.curves:
-        body += ["<h2>Curves</h2>", method_key_html(evaluation), '<div class="curves">']
+        method_key = method_key_html(evaluation)
+        body += ["<h2>Curves</h2>", method_key, '<div class="curves">']
         for key, by_method in evaluation.curves.items():
-            body.append(curve_html(key, by_method))
+            curve = curve_html(key, by_method)
+            body.append(curve)
         body.append("</div>")
     body += best_and_worst_texts_html(evaluation)
 
-    count = len(evaluation.methods)
-    colours = [METHOD_HUES[place % len(METHOD_HUES)] for place in range(count)]
-    return page_without_script(title, STYLE + colour_rules_css(colours), body)
+    colours = []
+    for place in range(len(evaluation.methods)):
+        hue = METHOD_HUES[place % len(METHOD_HUES)]
+        colours.append(hue)
+    style = STYLE + colour_rules_css(colours)
+    return page_without_script(title, style, body)
 
 
 # -- the table and the key ----------------------------------------------------------------------------------
@@ -66,12 +76,16 @@ def evaluation_table_html(evaluation: Evaluation) -> str:
     head = [html_element("th", safe_html(title)) for title in titles]
     rows = [html_element("tr", *head)]
     for method in evaluation.methods:
-        cells = [html_element("td", safe_html(method))]
+        name = safe_html(method)
+        cells = [html_element("td", name)]
         for column in evaluation.columns:
-            cells.append(evaluation_cell_html(evaluation, method, column))
+            cell = evaluation_cell_html(evaluation, method, column)
+            cells.append(cell)
         for cost in costs_of_method(evaluation, method):
-            cells.append(html_element("td", cost))
-        rows.append(html_element("tr", *cells))
+            cell = html_element("td", cost)
+            cells.append(cell)
+        row = html_element("tr", *cells)
+        rows.append(row)
     return html_element("table", *rows)
 
 
@@ -89,8 +103,11 @@ def method_key_html(evaluation: Evaluation) -> str:
     """Which colour is which method."""
     items = []
     for place, method in enumerate(evaluation.methods):
-        sample = html_element("i", class_=class_of_method_line(place))
-        items.append(html_element("li", sample, safe_html(method)))
+        line_class = class_of_method_line(place)
+        sample = html_element("i", class_=line_class)
+        name = safe_html(method)
+        item = html_element("li", sample, name)
+        items.append(item)
     return html_element("ul", *items, class_="key")
 
 
@@ -99,52 +116,75 @@ def method_key_html(evaluation: Evaluation) -> str:
 
 def best_and_worst_texts_html(evaluation: Evaluation) -> list[str]:
     """For the first number: the texts on which the best method did best and worst, as it explains them."""
-    if not evaluation.columns or evaluation.columns[0].higher is None:
+    if not evaluation.columns:
         return []
     column = evaluation.columns[0]
-    best_methods = best_methods_of_column(evaluation, column)
-    leader = evaluation.methods[0]
-    for method in evaluation.methods:
-        if method in best_methods:
-            leader = method
-            break
+    if column.higher is None:
+        return []
+    leader = leader_of_column(evaluation, column)
 
-    values = evaluation.cell(leader, column.key).each
+    cell = evaluation.cell(leader, column.key)
+    values = cell.each
     worst = places_by_known_value(values)
     best = worst[::-1]
     if not column.higher:
         worst, best = best, worst
-    most = min(MOST_SHOWN, (len(worst) + 1) // 2)  # no text is shown as both
+    half = (len(worst) + 1) // 2
+    most = min(MOST_SHOWN, half)  # no text is shown as both
     fewer = min(most, len(worst) - most)
 
-    title = f"{safe_html(column.key)} of {safe_html(leader)}, text by text"
-    parts = [html_element("h2", title)]
-    for title, places in (("Best", best[:most]), ("Worst", worst[:fewer])):
+    key = safe_html(column.key)
+    name = safe_html(leader)
+    heading = html_element("h2", f"{key} of {name}, text by text")
+    parts = [heading]
+    places_by_title = {"Best": best[:most], "Worst": worst[:fewer]}
+    for title, places in places_by_title.items():
         if places:
             parts.append(html_element("h3", title))
         for place in places:
             text = evaluation.texts[place]
-            parts.append(evaluated_text_html(text, leader, column, values[place]))
+            value = values[place]
+            parts.append(evaluated_text_html(text, leader, column, value))
     return parts
+
+
+def leader_of_column(evaluation: Evaluation, column: Column) -> str:
+    """The first of the best methods of a column; the first of all where none is best."""
+    best_methods = best_methods_of_column(evaluation, column)
+    for method in evaluation.methods:
+        if method in best_methods:
+            return method
+    return evaluation.methods[0]
 
 
 def places_by_known_value(values: Sequence[float | None]) -> list[int]:
     """The places of the values that are known, the lowest value first."""
     numbers = [np.nan if value is None else value for value in values]
-    ascending = np.argsort(numbers).tolist()
-    return [place for place in ascending if values[place] is not None]
+    ascending = np.argsort(numbers)
+    known = []
+    for place in ascending.tolist():
+        if values[place] is not None:
+            known.append(place)
+    return known
 
 
 def evaluated_text_html(
     text: EvaluatedText, method: str, column: Column, value: float | None
 ) -> str:
     """One text, its words coloured by the method's scores, under what was explained."""
-    facts = [f"{safe_html(column.key)} {table_number(value)}", outcome_of_text_html(text)]
+    key = safe_html(column.key)
+    number = table_number(value)
+    outcome = outcome_of_text_html(text)
+    facts = [f"{key} {number}", outcome]
     if text.id:
         facts.append(safe_html(text.id))
-    words = coloured_words_html(text.units.get(method, []))
-    label = html_element("p", " · ".join(facts), class_="label")
-    return label + html_element("p", " ".join(words), class_="text")
+    label = " · ".join(facts)
+
+    units = text.units.get(method, [])
+    words = " ".join(coloured_words_html(units))
+    above = html_element("p", label, class_="label")
+    below = html_element("p", words, class_="text")
+    return above + below
 
 
 def outcome_of_text_html(text: EvaluatedText) -> str:
@@ -153,7 +193,8 @@ def outcome_of_text_html(text: EvaluatedText) -> str:
     if text.probability is not None:
         outcome += f" {text.probability:.1%}"
     if text.label is not None:
-        outcome += f", labelled {safe_html(text.label)}"
+        label = safe_html(text.label)
+        outcome += f", labelled {label}"
     return outcome
 
 
@@ -164,10 +205,13 @@ def coloured_words_html(units: Sequence[Sequence[Any]]) -> list[str]:
         strongest = max(strongest, abs(score))
     words = []
     for name, score in units:
-        shade = round(10 * abs(score) / (strongest or 1.0))
+        size = abs(score)
+        shade = round(10 * size / (strongest or 1.0))
         side = "f" if score >= 0 else "a"
+        colour = f"{side}{shade}"
         exact = f"{score:+.4f}"
-        word = html_element("b", safe_html(name), class_=f"{side}{shade}", title=exact)
+        text = safe_html(name)
+        word = html_element("b", text, class_=colour, title=exact)
         words.append(word)
     return words
 
@@ -177,7 +221,8 @@ def coloured_words_html(units: Sequence[Sequence[Any]]) -> list[str]:
 
 def class_of_method_line(place: int) -> str:
     """The class of a method's colour: one hue per method, told apart by lightness too."""
-    return f"m{place % len(METHOD_HUES)}"
+    hue = place % len(METHOD_HUES)
+    return f"m{hue}"
 
 
 @dataclass(frozen=True)
@@ -190,31 +235,37 @@ class CurveFrame:
     @classmethod
     def around(cls, values: np.ndarray) -> CurveFrame:
         """A frame that holds all values and 0."""
-        low = float(min(0.0, values.min()))
-        high = float(max(0.0, values.max()))
+        lowest = values.min()
+        highest = values.max()
+        low = float(min(0.0, lowest))
+        high = float(max(0.0, highest))
         if high == low:
             high = low + 1
         return cls(low, high)
 
     def x(self, share: float) -> float:
-        return EDGE + share * (WIDTH - EDGE - RIGHT)
+        room = WIDTH - EDGE - RIGHT
+        return EDGE + share * room
 
     def y(self, value: float) -> float:
+        room = HEIGHT - EDGE
         share = (self.high - value) / (self.high - self.low)
-        return TOP + share * (HEIGHT - EDGE)
+        return TOP + share * room
 
     def points(self, shares: Iterable[float], values: Iterable[float]) -> str:
         """A line through these points."""
         places = []
         for share, value in zip(shares, values, strict=True):
-            across, down = pixels_in_document(self.x(share)), pixels_in_document(self.y(value))
+            across = pixels_in_document(self.x(share))
+            down = pixels_in_document(self.y(value))
             places.append(f"{across},{down}")
         return " ".join(places)
 
 
 def curve_html(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
     """The mean curve of each method over the share of units."""
-    values = np.array(list(by_method.values()))
+    curves = list(by_method.values())
+    values = np.array(curves)
     frame = CurveFrame.around(values)
     points = values.shape[1]
     shares = np.array([1.0])
@@ -223,9 +274,11 @@ def curve_html(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
 
     parts = curve_axes_svg(frame)
     for place, (method, curve) in enumerate(by_method.items()):
+        name = safe_html(method)
+        tooltip = html_element("title", name)
         line = html_element(
             "polyline",
-            html_element("title", safe_html(method)),
+            tooltip,
             class_=class_of_method_line(place),
             stroke_width=2,
             points=frame.points(shares, curve),
@@ -249,28 +302,26 @@ def curve_html(key: str, by_method: Mapping[str, Sequence[float]]) -> str:
 
 def curve_axes_svg(frame: CurveFrame) -> list[str]:
     """Lines at the lowest and the highest value, and the numbers of both axes."""
-    lines, numbers = [], []
+    lines = []
+    numbers = []
+    right = WIDTH - RIGHT
     for value in (frame.low, frame.high):
         down = frame.y(value)
-        line = html_element(
-            "line",
-            class_="axis",
-            x1=EDGE,
-            y1=pixels_in_document(down),
-            x2=WIDTH - RIGHT,
-            y2=pixels_in_document(down),
-        )
+        level = pixels_in_document(down)
+        line = html_element("line", class_="axis", x1=EDGE, y1=level, x2=right, y2=level)
+        lines.append(line)
+
         rounded = round(value, 2) + 0  # no minus before a zero
         shown = f"{rounded:.2f}".replace("-", "−")
-        lines.append(line)
-        numbers.append(html_element("text", shown, x=2, y=pixels_in_document(down + 4)))
-    for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
-        number = html_element(
-            "text",
-            f"{share:.0%}",
-            x=pixels_in_document(frame.x(share)),
-            y=HEIGHT - 6,
-            text_anchor=anchor,
-        )
+        baseline = pixels_in_document(down + 4)
+        number = html_element("text", shown, x=2, y=baseline)
+        numbers.append(number)
+
+    bottom = HEIGHT - 6
+    anchors = {"start": 0.0, "middle": 0.5, "end": 1.0}
+    for anchor, share in anchors.items():
+        across = pixels_in_document(frame.x(share))
+        shown = f"{share:.0%}"
+        number = html_element("text", shown, x=across, y=bottom, text_anchor=anchor)
         numbers.append(number)
     return lines + numbers

@@ -42,13 +42,17 @@ def terminal_difference(
     """Which two methods, the text in green and red, what the colours mean, and the largest differences."""
     methods = f"{difference.first} {style.minus} {difference.second}"
     title = Text.assemble(("difference ", "dim"), (methods, "bold"), overflow="fold")
-    yield title.append(style.dot + difference.meaning(), "dim")
+    meaning = difference.meaning()
+    yield title.append(style.dot + meaning, "dim")
 
     first_gives_more = difference.strongest(MARKED, side=1)
     second_gives_more = difference.strongest(MARKED, side=-1)
     marked = frozenset(first_gives_more + second_gives_more)
     passages = text_passages(difference.explanation)
-    texts = [style.difference_text(passage, difference, marked) for passage in passages]
+    texts = []
+    for passage in passages:
+        text = style.difference_text(passage, difference, marked)
+        texts.append(text)
     yield terminal_passage_grid(passages, texts)
     yield Text(" ")
     yield terminal_difference_key(difference, style)
@@ -65,12 +69,15 @@ def terminal_difference_key(difference: MethodDifference, style: TerminalStyle) 
     """What green and red, or the signs, stand for."""
     samples = [("[+]", Style.null()), ("[-]", Style.null())]
     if style.coloured:
-        green = style.tint(1.0, DIFFERENCE_HUES) + Style(underline=True)
-        red = style.tint(-1.0, DIFFERENCE_HUES) + Style(underline=False)
+        for_first = style.tint(1.0, DIFFERENCE_HUES)
+        for_second = style.tint(-1.0, DIFFERENCE_HUES)
+        green = for_first + Style(underline=True)
+        red = for_second + Style(underline=False)
         samples = [(" green, underlined ", green), (" red ", red)]
 
     text = Text(overflow="fold")
-    for name, sample in zip((difference.first, difference.second), samples, strict=True):
+    methods = (difference.first, difference.second)
+    for name, sample in zip(methods, samples, strict=True):
         text.append(*sample)
         text.append(f" {name} gives more   ", "dim")
     return text
@@ -80,20 +87,22 @@ def terminal_difference_table(
     difference: MethodDifference, units: Sequence[int], style: TerminalStyle, width: int
 ) -> Table:
     """The largest differences with the scores behind them; where room is scarce, the differences alone."""
-    unit_names = difference.explanation.units.names
-    names = [short_name(unit_names[unit], LONGEST_NAME, style.dots) for unit in units]
+    names = short_names_of_units(difference.explanation, units, style)
     names_width = widest_line([*names, CORNER])
     room_for_titles = width - names_width - LONGEST_BAR - 2 * GAP
     titles = [difference.first, difference.second, "difference"]
     titles = fold_column_titles(titles, room_for_titles)
     columns = [difference.one, difference.other, difference.values]
 
-    columns_width = sum(difference_column_width(title) + GAP for title in titles)
+    columns_width = 0
+    for title in titles:
+        columns_width += difference_column_width(title) + GAP
     room = width - names_width - columns_width - GAP
     if room < SHORTEST_BAR:  # the difference alone matters most
         titles = titles[-1:]
         columns = columns[-1:]
-        room = width - names_width - len(titles[0]) - 2 * GAP
+        title_width = len(titles[0])
+        room = width - names_width - title_width - 2 * GAP
     bar_width = 0
     if room >= SHORTEST_BAR:
         bar_width = min(LONGEST_BAR, room)
@@ -102,21 +111,37 @@ def terminal_difference_table(
     if bar_width:
         table.add_column("", no_wrap=True)
     values = difference.values
-    largest = np.abs(values).max()
+    sizes = np.abs(values)
+    largest = sizes.max()
     for unit, name in zip(units, names, strict=True):
         cells: list[Text | str] = [Text(name)]
         for column in columns:
-            cells.append(f"{column[unit]:+.3f}")
+            score = column[unit]
+            cells.append(f"{score:+.3f}")
         if bar_width:
             weight = float(values[unit] / largest)
-            cells.append(style.bar(weight, bar_width, DIFFERENCE_HUES))
+            bar = style.bar(weight, bar_width, DIFFERENCE_HUES)
+            cells.append(bar)
         table.add_row(*cells)
     return table
 
 
+def short_names_of_units(
+    explanation: Explanation, units: Sequence[int], style: TerminalStyle
+) -> list[str]:
+    """The names of some units, as long as a table has room for."""
+    all_names = explanation.units.names
+    names = []
+    for unit in units:
+        name = short_name(all_names[unit], LONGEST_NAME, style.dots)
+        names.append(name)
+    return names
+
+
 def difference_column_width(title: str) -> int:
     """The cells of a column of numbers under a title of one or more lines."""
-    return widest_line([*title.split("\n"), "+0.000"])
+    lines = title.split("\n")
+    return widest_line([*lines, "+0.000"])
 
 
 # -- scores side by side ------------------------------------------------------------------------------------
@@ -129,19 +154,27 @@ def terminal_methods_tables(
 
     As many methods stand beside each other as `width` has room for; the others follow below.
     """
-    names = explanations[0].units.names
+    first = explanations[0]
     units = units_strongest_for_all_methods(explanations)
-    rows = [short_name(names[unit], LONGEST_NAME, style.dots) for unit in units]
+    rows = short_names_of_units(first, units, style)
+    shown = len(units)
+    count = len(first.units)
     corner = "unit"
-    if len(units) < len(names):
-        corner = f"strongest {len(units)} of {len(names)}"
-    room = width - widest_line([corner, *rows]) - GAP
+    if shown < count:
+        corner = f"strongest {shown} of {count}"
+    names_width = widest_line([corner, *rows])
+    room = width - names_width - GAP
 
-    columns = [terminal_column_of_scores(each, units, style) for each in explanations]
-    titles = fold_column_titles(method_titles(explanations), room)
+    columns = []
+    for explanation in explanations:
+        column = terminal_column_of_scores(explanation, units, style)
+        columns.append(column)
+    titles = method_titles(explanations)
+    titles = fold_column_titles(titles, room)
     widths = []
     for title, column in zip(titles, columns, strict=True):
-        lines = title.split("\n") + [cell.plain for cell in column]
+        lines = title.split("\n")
+        lines += [cell.plain for cell in column]
         widths.append(widest_line(lines))
 
     for group in columns_side_by_side(widths, room):
@@ -156,8 +189,10 @@ def terminal_methods_tables(
 def units_strongest_for_all_methods(explanations: Sequence[Explanation]) -> list[int]:
     """The units of the highest mean |weight| over all methods, in reading order."""
     weights = [relative_weights(explanation.scores) for explanation in explanations]
-    importance = np.abs(np.stack(weights)).mean(0)  # of [methods u]
-    strongest = np.argsort(-importance, kind="stable")[:MOST_UNITS]
+    sizes = np.abs(np.stack(weights))  # [methods u]
+    importance = sizes.mean(0)
+    strongest_first = np.argsort(-importance, kind="stable")
+    strongest = strongest_first[:MOST_UNITS]
     return sorted(strongest.tolist())
 
 
@@ -165,18 +200,24 @@ def terminal_column_of_scores(
     explanation: Explanation, units: Sequence[int], style: TerminalStyle
 ) -> list[Text]:
     """What one method says about each unit: its score, starred where it was selected, or only whether it was."""
-    selected = np.zeros(len(explanation.units), bool)
-    if explanation.selected is not None:
-        selected = explanation.selected
-    if is_unproved_selection(explanation):
-        return [Text("selected" if selected[unit] else "") for unit in units]
-
-    weights = relative_weights(explanation.scores)
-    largest = float(np.abs(explanation.scores).max())
+    selected = explanation.selected
+    if selected is None:
+        selected = np.zeros(len(explanation.units), bool)
     cells = []
+    if is_unproved_selection(explanation):
+        for unit in units:
+            word = "selected" if selected[unit] else ""
+            cells.append(Text(word))
+        return cells
+
+    scores = explanation.scores
+    weights = relative_weights(scores)
+    largest = float(np.abs(scores).max())
     for unit in units:
-        score = signed_score(float(explanation.scores[unit]), largest)
+        score = signed_score(float(scores[unit]), largest)
         tint = style.tint(float(weights[unit]))
         star = "*" if selected[unit] else ""
-        cells.append(Text.assemble(star, (f" {score}", tint)))
+        tinted_score = (f" {score}", tint)
+        cell = Text.assemble(star, tinted_score)
+        cells.append(cell)
     return cells

@@ -89,28 +89,34 @@ def largest_divergences(
     """[n] of each text the largest JSD of an attention that leaves its answer as it is, and [n] of any attention;
     `real` are the places of the words, which alone are attended to. 0 where there are none."""
     texts = logits_of_texts(model, encodings, real)
+    two_classes = len(model.labels) == 2
     with_words = [number for number, text in enumerate(texts) if len(text)]
     same_answer = np.zeros(len(texts))
     any_answer = np.zeros(len(texts))
     for start in range(0, len(with_words), POOL):
-        part = with_words[start : start + POOL]
+        end = start + POOL
+        part = with_words[start:end]
         for number in part:
             text = texts[number]
             # JSD is convex: nothing is farther than one word
-            any_answer[number] = divergences_of_one_word(text.attention).max()
-            if len(model.labels) == 2:
+            of_one_word = divergences_of_one_word(text.attention)
+            any_answer[number] = of_one_word.max()
+            if two_classes:
                 same_answer[number] = farthest_of_two_classes(text)
             else:
                 same_answer[number] = farthest_on_grid(text.attention, text.logits)
 
-        if len(model.labels) != 2:
-            texts_of_part = [texts[number] for number in part]
+        if not two_classes:
+            texts_of_part = []
             starts = []
             for number in part:
-                count = len(texts[number])
-                starts.append(first_logits(encodings[number], count, seed))
+                text = texts[number]
+                texts_of_part.append(text)
+                start_of_text = first_logits(encodings[number], len(text), seed)
+                starts.append(start_of_text)
             by_search = search_divergences(texts_of_part, starts, steps)
-            same_answer[part] = np.maximum(by_search, same_answer[part])
+            on_grid = same_answer[part]
+            same_answer[part] = np.maximum(by_search, on_grid)
         done = start + len(part)
         progress.report(done, len(encodings), "adversarial attention")
     return same_answer, any_answer
@@ -120,7 +126,8 @@ def logits_of_texts(
     model: AttentionModel, encodings: Sequence[Encoding], real: Sequence[np.ndarray]
 ) -> list[TextLogits]:
     """The real words of each text."""
-    without_words = TextLogits(np.zeros(0), np.zeros((0, 2)))
+    no_logits = np.zeros((0, 2))
+    without_words = TextLogits(np.zeros(0), no_logits)
     texts = [without_words] * len(encodings)
     for batch in model.passes(encodings):
         with torch.no_grad():
@@ -129,7 +136,8 @@ def logits_of_texts(
         for row, owner in enumerate(batch.owners):
             words = real[owner]
             attention = weights[row][words]
-            texts[owner] = TextLogits(attention, logits[row][words])
+            logits_of_words = logits[row][words]
+            texts[owner] = TextLogits(attention, logits_of_words)
     return texts
 
 
@@ -143,8 +151,10 @@ def farthest_of_two_classes(text: TextLogits) -> float:
 def first_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
     """[k t] logits to start from; of the text alone, whatever others stand beside it."""
     ids = np.asarray(encoding.ids, np.int64)
-    random = seeded_generator(seed, zlib.crc32(ids.tobytes()))
-    return 3 * torch.randn(STARTS, count, generator=random, dtype=torch.float64)
+    checksum = zlib.crc32(ids.tobytes())
+    random = seeded_generator(seed, checksum)
+    normal = torch.randn(STARTS, count, generator=random, dtype=torch.float64)
+    return 3 * normal
 
 
 def search_divergences(
@@ -157,8 +167,10 @@ def search_divergences(
     with torch.no_grad():
         _, divergence, distance = search.measure()
         nothing = torch.zeros_like(divergence)
-        allowed = torch.where(distance <= CLOSE, divergence, nothing)
-    return np.asarray(allowed.max(-1).values.numpy())
+        is_allowed = distance <= CLOSE
+        allowed = torch.where(is_allowed, divergence, nothing)
+        largest = allowed.max(-1).values
+    return np.asarray(largest.numpy())
 
 
 class AttentionSearch:
@@ -173,12 +185,15 @@ class AttentionSearch:
         attention = pad_sequence(weights, batch_first=True)
         self.own = attention[:, None]  # [b 1 t]
         self.logits = pad_sequence(logits, batch_first=True)  # [b t c]
-        self.answers = (self.own @ self.logits).softmax(-1)  # [b 1 c]
+        own_logits = self.own @ self.logits
+        self.answers = own_logits.softmax(-1)  # [b 1 c]
 
         places = torch.arange(attention.shape[-1])
-        self.padding = places >= torch.tensor(lengths)[:, None]  # [b t]
+        length_of_text = torch.tensor(lengths)[:, None]
+        self.padding = places >= length_of_text  # [b t]
         starts_by_token = [start.T for start in starts]
-        free = pad_sequence(starts_by_token, batch_first=True).transpose(1, 2)
+        padded_starts = pad_sequence(starts_by_token, batch_first=True)  # [b t k]
+        free = padded_starts.transpose(1, 2)
         self.free = free.clone().requires_grad_()  # [b k t] logits of the attentions
 
         self.first_of_pair: list[int] = []
@@ -192,7 +207,8 @@ class AttentionSearch:
         padding = self.padding[:, None]
         logits = self.free.masked_fill(padding, -torch.inf)
         weights = logits.softmax(-1)
-        answers = (weights @ self.logits).softmax(-1)
+        logits_of_answers = weights @ self.logits
+        answers = logits_of_answers.softmax(-1)
         divergence = jsd(weights, self.own)
         distance = tvd(answers, self.answers)
         return weights, divergence, distance
@@ -203,12 +219,16 @@ class AttentionSearch:
             weights, divergence, distance = self.measure()
             first = weights[:, self.first_of_pair]
             second = weights[:, self.second_of_pair]
-            middle = entropy((first + second) / 2)
+            mean_of_pair = (first + second) / 2
+            middle = entropy(mean_of_pair).mean(-1)
             # the mean JSD over pairs; each attention is in as many pairs
             ends = entropy(weights).mean(-1)
-            between = (middle.mean(-1) - ends).sum()
-            penalty = PENALTY * (distance - SLACK).relu()
-            loss = (penalty - divergence).sum() - between
+            between = (middle - ends).sum()
+            excess = (distance - SLACK).relu()
+            penalty = PENALTY * excess
+            from_own = (penalty - divergence).sum()
+            loss = from_own - between
+
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()

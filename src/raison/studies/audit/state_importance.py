@@ -41,7 +41,9 @@ def sizes_as_shares(values: np.ndarray) -> np.ndarray:
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
     zeros = np.zeros_like(sizes)
-    return np.asarray(np.divide(sizes, total, out=zeros, where=total > 0))
+    has_size = total > 0
+    shares = np.divide(sizes, total, out=zeros, where=has_size)
+    return np.asarray(shares)
 
 
 def real_tokens(encoding: Encoding, model: InspectableModel) -> np.ndarray:
@@ -58,12 +60,14 @@ def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> lis
     for batch in model.passes(encodings, graph=True):
         output: Any = batch.output  # of which a pass fills every field
         probabilities = output.logits.softmax(-1)
-        best = probabilities.max(-1).values.sum()
-        (slope,) = torch.autograd.grad(best, output.read)
-        sizes = to_numpy(slope.norm(dim=-1))
+        of_predicted = probabilities.max(-1).values
+        (slope,) = torch.autograd.grad(of_predicted.sum(), output.read)
+        size_of_slope = slope.norm(dim=-1)
+        sizes = to_numpy(size_of_slope)
         for owner, row in zip(batch.owners, sizes, strict=True):
             real = real_tokens(encodings[owner], model)
-            found[owner] = sizes_as_shares(row[real])
+            sizes_at_words = row[real]
+            found[owner] = sizes_as_shares(sizes_at_words)
     return found
 
 
@@ -74,7 +78,8 @@ def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list
         moves = to_numpy(moves_without_each_state(model, batch.output))
         for owner, row in zip(batch.owners, moves, strict=True):
             real = real_tokens(encodings[owner], model)
-            found[owner] = sizes_as_shares(row[real])
+            moves_of_words = row[real]
+            found[owner] = sizes_as_shares(moves_of_words)
     return found
 
 
@@ -86,15 +91,21 @@ def moves_without_each_state(model: AttentionModel, output: Any) -> torch.Tensor
     probabilities = output.logits.softmax(-1)
     predicted = probabilities.argmax(-1)
 
-    itself = torch.eye(tokens, dtype=torch.bool, device=output.real.device)
-    others = output.real[:, None, :] & ~itself  # [b i t] without i
+    device = output.real.device
+    itself = torch.eye(tokens, dtype=torch.bool, device=device)
+    real = output.real[:, None, :]
+    others = real & ~itself  # [b i t] without i
     scores = output.scores[:, None, :].expand(texts, tokens, tokens)
-    logits = view.decoder(view.normalizer(scores, others) @ output.read)  # [b i c]
+    attention = view.normalizer(scores, others)
+    context = attention @ output.read
+    logits = view.decoder(context)  # [b i c]
 
     of_predicted = predicted[:, None, None].expand(texts, tokens, 1)
-    without = logits.softmax(-1).gather(-1, of_predicted)[..., 0]
+    left = logits.softmax(-1)
+    without = left.gather(-1, of_predicted)[..., 0]
     whole = probabilities.gather(1, predicted[:, None])
-    moves: torch.Tensor = (whole - without).abs()
+    change = whole - without
+    moves: torch.Tensor = change.abs()
     return moves
 
 
@@ -106,30 +117,40 @@ def influence_on_states(
     The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
     """
     real = real_tokens(encoding, model)
+    words = len(real)
     states, leaf = states_and_embeddings(model, encoding)
     width = states.shape[-1]
     positions = torch.from_numpy(real)
     if facets:
         positions = positions.repeat_interleave(width)
-        slopes = torch.eye(width, dtype=states.dtype).repeat(len(real), 1)
+        one_facet_each = torch.eye(width, dtype=states.dtype)
+        slopes = one_facet_each.repeat(words, 1)
     else:  # of the length of a state
-        slopes = functional.normalize(states[0].detach()[positions], dim=-1)
+        states_of_words = states[0].detach()[positions]
+        slopes = functional.normalize(states_of_words, dim=-1)
 
-    sizes = np.zeros((len(positions), len(real)))
-    most = max(1, ROWS // max(1, len(encoding)))
-    for start in range(0, len(positions), most):
+    count = len(positions)
+    sizes = np.zeros((count, words))
+    length = max(1, len(encoding))
+    most = max(1, ROWS // length)
+    for start in range(0, count, most):
         part = slice(start, start + most)
+        positions_of_part = positions[part]
+        slopes_of_part = slopes[part]
         # the slope of each row's number at all states
-        wanted = states.new_zeros(len(positions[part]), *states.shape)
+        wanted = states.new_zeros(len(positions_of_part), *states.shape)
         rows = torch.arange(len(wanted))
-        wanted[rows, 0, positions[part]] = slopes[part].to(wanted)
+        wanted[rows, 0, positions_of_part] = slopes_of_part.to(wanted)
         (slope,) = torch.autograd.grad(
             states, leaf, wanted, retain_graph=True, is_grads_batched=True
         )
         at_words = slope[:, 0, real]
-        sizes[part] = to_numpy(at_words.norm(dim=-1))
+        size_at_words = at_words.norm(dim=-1)
+        sizes[part] = to_numpy(size_at_words)
+
     if facets:
-        by_facet = np.square(sizes).reshape(len(real), width, len(real))
+        squares = np.square(sizes)
+        by_facet = squares.reshape(words, width, words)
         sizes = np.sqrt(by_facet.sum(1))
     return sizes_as_shares(sizes)
 
@@ -140,7 +161,8 @@ def states_and_embeddings(
     """[1 t d] the last hidden states of a text, and its embeddings [1 t d] as leaves."""
     everything = np.ones((1, len(encoding)), bool)
     (piece,) = pieces(0, encoding, None, everything, False)
-    prepared = model.runner.arguments(Chunk([piece], piece.lengths, "exact"), "mask")
+    chunk = Chunk([piece], piece.lengths, "exact")
+    prepared = model.runner.arguments(chunk, "mask")
     call = prepared.call
     call.view = model.runner.view
     call.record = frozenset({"embeddings"})

@@ -20,72 +20,112 @@ def farthest_corner(own: np.ndarray, lean: np.ndarray) -> float:
 
     A corner of what is allowed has all attention on one word, or on two words with the answer at the edge.
     """
-    answer = 1 / (1 + np.exp(-(own @ lean)))
-    edges = [logit(max(0.0, answer - CLOSE)), logit(min(1.0, answer + CLOSE))]
-    one_word_is_enough = (lean >= edges[0]) & (lean <= edges[1])
-    divergences = [0.0, *divergences_of_one_word(own)[one_word_is_enough]]
+    mean_lean = own @ lean
+    answer = 1 / (1 + np.exp(-mean_lean))
+    lowest_answer = max(0.0, answer - CLOSE)
+    highest_answer = min(1.0, answer + CLOSE)
+    low_edge = logit(lowest_answer)
+    high_edge = logit(highest_answer)
 
-    gaps = lean[:, None] - lean[None, :]
-    each_pair_once = lean[:, None] > lean[None, :]
-    for edge in edges:
-        if np.isfinite(edge):
-            outside = np.full_like(gaps, -1.0)
-            share = np.divide(edge - lean[None, :], gaps, out=outside, where=each_pair_once)
-            reaches_edge = (share >= 0) & (share <= 1)
-            of_pairs = divergences_of_two_words(own, np.where(reaches_edge, share, 0.0))
-            divergences += of_pairs[reaches_edge].tolist()
+    not_too_low = lean >= low_edge
+    not_too_high = lean <= high_edge
+    one_word_is_enough = not_too_low & not_too_high
+    of_one_word = divergences_of_one_word(own)
+    divergences = [0.0, *of_one_word[one_word_is_enough]]
+
+    first = lean[:, None]
+    second = lean[None, :]
+    gaps = first - second
+    each_pair_once = first > second
+    for edge in (low_edge, high_edge):
+        if not np.isfinite(edge):
+            continue
+        outside = np.full_like(gaps, -1.0)
+        way_to_edge = edge - second
+        share = np.divide(way_to_edge, gaps, out=outside, where=each_pair_once)
+        reaches_edge = (share >= 0) & (share <= 1)
+        valid_share = np.where(reaches_edge, share, 0.0)
+        of_pairs = divergences_of_two_words(own, valid_share)
+        divergences += of_pairs[reaches_edge].tolist()
     return float(max(divergences))
 
 
 def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
     """The largest JSD on a grid between any two words, where the answer stays; logits are [t c]."""
     answer = softmax(own @ logits)
+    count = len(own)
+    words = np.arange(count)
     shares = GRID[:, None, None, None]
-    words = np.arange(len(own))
+    rest = 1 - shares
+    from_second = rest * logits[None, None]  # [g 1 j c]
+    numbers_of_a_row = logits.size * len(GRID)
+    rows = max(1, ROOM // max(1, numbers_of_a_row))
+
     best = 0.0
-    rows = max(1, ROOM // max(1, logits.size * len(GRID)))
-    for start in range(0, len(own), rows):
-        first = words[start : start + rows]
-        mixed = shares * logits[None, first, None] + (1 - shares) * logits[None, None]
-        distances = np.abs(softmax(mixed) - answer).sum(-1) / 2
-        allowed = distances <= CLOSE  # [g i j]
-        allowed &= first[None, :, None] != words[None, None, :]
-        for number in np.flatnonzero(allowed.any((1, 2))):
-            divergences = divergences_of_two_words(
-                own, np.full((len(own), len(own)), GRID[number])
-            )[first]
-            best = max(best, float(divergences[allowed[number]].max()))
+    for start in range(0, count, rows):
+        end = start + rows
+        first = words[start:end]
+        from_first = shares * logits[None, first, None]  # [g i 1 c]
+        mixed = from_first + from_second
+        moves = np.abs(softmax(mixed) - answer)
+        distances = moves.sum(-1) / 2
+        two_words = first[:, None] != words
+        allowed = (distances <= CLOSE) & two_words  # [g i j]
+        somewhere = allowed.any((1, 2))
+        for number in np.flatnonzero(somewhere):
+            share = np.full((count, count), GRID[number])
+            of_pairs = divergences_of_two_words(own, share)[first]
+            farthest = of_pairs[allowed[number]].max()
+            best = max(best, float(farthest))
     return best
 
 
 def divergences_of_one_word(own: np.ndarray) -> np.ndarray:
     """[t] JSD of attention and all attention on one word."""
     half = own / 2
-    middle = entropy_terms(half).sum() - entropy_terms(half) + entropy_terms(half + 0.5)
-    return np.asarray(middle - entropy_terms(own).sum() / 2)
+    rest = entropy_terms(half)
+    of_word = entropy_terms(half + 0.5)
+    middle = rest.sum() - rest + of_word
+    ends = entropy_terms(own).sum() / 2
+    return np.asarray(middle - ends)
 
 
 def divergences_of_two_words(own: np.ndarray, share: np.ndarray) -> np.ndarray:
     """[.. t t] JSD of attention and of attention on two words, of which the first has `share` [.. t t]."""
+    other_share = 1 - share
     half = own / 2
+    first = half[:, None] + share / 2
+    second = half[None, :] + other_share / 2
+    both = entropy_terms(first) + entropy_terms(second)
     rest = entropy_terms(half)
-    both = entropy_terms(half[:, None] + share / 2) + entropy_terms(half[None, :] + (1 - share) / 2)
-    middle = rest.sum() - rest[:, None] - rest[None, :] + both
-    ends = (entropy_terms(own).sum() + entropy_terms(share) + entropy_terms(1 - share)) / 2
+    without_first = rest.sum() - rest[:, None]
+    without_both = without_first - rest[None, :]
+    middle = without_both + both
+
+    of_own = entropy_terms(own).sum()
+    of_own_and_first = of_own + entropy_terms(share)
+    of_all = of_own_and_first + entropy_terms(other_share)
+    ends = of_all / 2
     return np.asarray(middle - ends)
 
 
 def entropy_terms(x: np.ndarray) -> np.ndarray:
     """−x ln x."""
-    return np.asarray(-x * np.log(np.where(x > 0, x, 1.0)))
+    one_for_zero = np.where(x > 0, x, 1.0)
+    return np.asarray(-x * np.log(one_for_zero))
 
 
 def logit(probability: float) -> float:
+    """ln p − ln (1 − p); infinite at the ends."""
     with np.errstate(divide="ignore"):
-        return float(np.log(probability) - np.log1p(-probability))
+        yes = np.log(probability)
+        no = np.log1p(-probability)
+    return float(yes - no)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
     """Probabilities over the last axis."""
-    raised = np.exp(logits - logits.max(-1, keepdims=True))
-    return np.asarray(raised / raised.sum(-1, keepdims=True))
+    largest = logits.max(-1, keepdims=True)
+    raised = np.exp(logits - largest)
+    total = raised.sum(-1, keepdims=True)
+    return np.asarray(raised / total)

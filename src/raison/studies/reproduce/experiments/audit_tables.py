@@ -60,9 +60,10 @@ class AuditedKind:
 
     def row(self, seed: int, lam: float) -> AuditRow:
         """The numbers of one seed; none where it was not made."""
-        if seed not in self.lines:
+        line = self.lines.get(seed)
+        if line is None:
             return AuditRow()
-        return row_of_audit_line(self.lines[seed], self.adversary, lam)
+        return row_of_audit_line(line, self.adversary, lam)
 
     def mean_divergences(self, lam: float) -> tuple[float, float]:
         """JSD and TVD of the adversaries, the mean over seeds."""
@@ -70,9 +71,11 @@ class AuditedKind:
         for line in self.lines.values():
             adversary = line.adversary(self.adversary, lam)
             if adversary is not None:
-                pairs.append((adversary.jsd, adversary.tvd))
+                pair = (adversary.jsd, adversary.tvd)
+                pairs.append(pair)
         if not pairs:
-            return float("nan"), float("nan")
+            nothing = float("nan")
+            return nothing, nothing
         jsd, tvd = np.mean(pairs, axis=0)
         return float(jsd), float(tvd)
 
@@ -105,7 +108,8 @@ def audit_tables(trial: Trial) -> Evaluation:
     known_seeds: set[int] = set()
     for kind in made.values():
         known_seeds.update(kind.lines)
-    seeds = sorted(known_seeds)[: trial.count]
+    all_seeds = sorted(known_seeds)
+    seeds = all_seeds[: trial.count]
     lam = float(settings.get("lambda", 1.0))
     rows = {}
     for title, kind in kinds.items():
@@ -113,7 +117,8 @@ def audit_tables(trial: Trial) -> Evaluation:
     notes = notes_on_audited_seeds(trial, made)
     if trial.axis is not None:
         notes += correlation_with_lambda(rows, trial.axis)
-    notes.append(f"{count_of_audited_texts(made)} test texts.")
+    test_texts = count_of_audited_texts(made)
+    notes.append(f"{test_texts} test texts.")
 
     curves: dict[str, Curves] = {}
     across: dict[str, Curves] = {}  # where the points of a curve stand
@@ -123,17 +128,23 @@ def audit_tables(trial: Trial) -> Evaluation:
         curves["alone_curve"] = words.curves
         notes += words.notes
     if lambdas := settings.get("swept"):
-        across["tvd_curve"], curves["tvd_curve"] = audit_divergence_curves(kinds, lambdas)
+        jsd_curves, tvd_curves = audit_divergence_curves(kinds, lambdas)
+        across["tvd_curve"] = jsd_curves
+        curves["tvd_curve"] = tvd_curves
 
+    columns = AuditRow.chosen_columns(settings.get("columns"))
     evaluation = evaluation_of_rows(
         trial,
-        AuditRow.chosen_columns(settings.get("columns")),
+        columns,
         rows,
         data=data,
         model="many classifiers",
         notes=notes,
     )
-    texts = [EvaluatedText(str(seed), f"seed {seed}") for seed in seeds]
+    texts = []
+    for seed in seeds:
+        text = EvaluatedText(str(seed), f"seed {seed}")
+        texts.append(text)
     settings = {**evaluation.settings, "words": words.words, "across": across}
     return replace(evaluation, texts=tuple(texts), curves=curves, settings=settings)
 
@@ -152,11 +163,13 @@ def audit_divergence_curves(
 
 def audited_kinds(trial: Trial) -> dict[str, AuditedKind]:
     """The kind of model of each method, which is a folder, or folder:kind of adversary."""
-    lines = read_recipe_lines(Path(str(trial.model)))
+    folder = Path(str(trial.model))
+    lines = read_recipe_lines(folder)
+    data = trial.run.data
     kinds = {}
     for title, method in trial.methods.items():
         name, _, adversary = method.partition(":")
-        stored = lines.get((trial.run.data, name), {})
+        stored = lines.get((data, name), {})
         lines_by_seed = {}
         for seed, line in stored.items():
             lines_by_seed[seed] = AuditLine.from_dict(line)
@@ -178,14 +191,16 @@ def row_of_audit_line(line: AuditLine, kind: str, lam: float) -> AuditRow:
     )
     if row.accuracy is None:
         return row
-    return replace(row, lost=row.accuracy - adversary.accuracy)
+    lost = row.accuracy - adversary.accuracy
+    return replace(row, lost=lost)
 
 
 def notes_on_audited_seeds(trial: Trial, made: Mapping[str, AuditedKind]) -> list[str]:
     """How many seeds of each kind of model were audited, and which kinds were not."""
     counts = []
     for title, kind in made.items():
-        counts.append(f"{title} {len(kind.lines)}")
+        count = len(kind.lines)
+        counts.append(f"{title} {count}")
     all_counts = ", ".join(counts)
     notes = [f"Seeds: {all_counts}."]
     if missing := titles_missing_in_trial(trial, made):
@@ -214,14 +229,18 @@ def audit_word_curves(made: Mapping[str, AuditedKind]) -> WordCurves:
     curves = {}
     for title, text in shown.items():
         is_read_alike = text.tokens == first.tokens
-        if is_read_alike and text.predicted == first.predicted:
-            curves[title] = list(text.probability[:SHOWN])
+        is_answered_alike = text.predicted == first.predicted
+        if is_read_alike and is_answered_alike:
+            shown_part = text.probability[:SHOWN]
+            curves[title] = list(shown_part)
 
     words = list(first.tokens[:SHOWN])
     sentence = " ".join(words)
-    note = f"The picture's text is predicted {first.predicted!r}: {sentence}"
     more = len(first.tokens) - len(words)
-    note += f" … (and {more} words more)." if more else "."
+    end = "."
+    if more:
+        end = f" … (and {more} words more)."
+    note = f"The picture's text is predicted {first.predicted!r}: {sentence}{end}"
     return WordCurves(curves, words, [note])
 
 
@@ -231,32 +250,38 @@ def correlation_with_lambda(rows: Mapping[str, Sequence[AuditRow]], axis: Method
     for title, of_seeds in rows.items():
         if title not in axis.positions:
             continue
+        lam = float(axis.positions[title])
         for row in of_seeds:
             if row.entropy_gradient is not None:
-                lambdas.append(float(axis.positions[title]))
+                lambdas.append(lam)
                 entropies.append(row.entropy_gradient)
-    if len(set(lambdas)) < 3:
+    different = set(lambdas)
+    if len(different) < 3:
         return []
 
     x = np.array(lambdas)
     y = np.array(entropies)
     plain = pearson_correlation(x, y)
-    ranked = pearson_correlation(
-        half_tied_ranks_for_correlation(x), half_tied_ranks_for_correlation(y)
-    )
+    ranks_of_x = half_tied_ranks_for_correlation(x)
+    ranks_of_y = half_tied_ranks_for_correlation(y)
+    ranked = pearson_correlation(ranks_of_x, ranks_of_y)
+    models = len(entropies)
     return [
-        f"Over {len(entropies)} models λ and the entropy of words' importance by gradients are correlated by "
+        f"Over {models} models λ and the entropy of words' importance by gradients are correlated by "
         f"{plain:+.2f} (Pearson) and {ranked:+.2f} (ranks)."
     ]
 
 
 def pearson_correlation(first: np.ndarray, second: np.ndarray) -> float:
     """Pearson's correlation of two rows of numbers."""
-    return float(np.corrcoef(first, second)[0, 1])
+    correlations = np.corrcoef(first, second)
+    return float(correlations[0, 1])
 
 
 def half_tied_ranks_for_correlation(values: np.ndarray) -> np.ndarray:
     """[n] how many values are smaller, equal ones counted by half."""
-    smaller = (values[None, :] < values[:, None]).sum(1)
-    equal = (values[None, :] == values[:, None]).sum(1)
+    each = values[:, None]
+    others = values[None, :]
+    smaller = (others < each).sum(1)
+    equal = (others == each).sum(1)
     return np.asarray(smaller + equal / 2)

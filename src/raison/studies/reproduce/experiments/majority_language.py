@@ -70,20 +70,23 @@ class MajoritySentence:
     @property
     def truth(self) -> float:
         """The true probability that the majority is 1, given the kept bits."""
-        bits = np.array(self.text.split()[:BITS], dtype=int)
-        kept_count = int(self.kept.sum())
-        kept_ones = int(bits[self.kept].sum())
-        return true_probability_of_majority(kept_count, kept_ones)
+        tokens = self.text.split()
+        bits = np.array(tokens[:BITS], dtype=int)
+        kept_bits = bits[self.kept]
+        ones = int(kept_bits.sum())
+        return true_probability_of_majority(len(kept_bits), ones)
 
 
 def true_probability_of_majority(kept: int, ones: int) -> float:
     """That most of all bits are 1, of which `kept` are known and `ones` of these are 1."""
     unknown = BITS - kept
-    needed = max(0, BITS // 2 + 1 - ones)
+    majority = BITS // 2 + 1
+    needed = max(0, majority - ones)
     ways = 0
     for more_ones in range(needed, unknown + 1):
         ways += comb(unknown, more_ones)
-    return float(ways / 2**unknown)
+    all_ways = 2**unknown
+    return float(ways / all_ways)
 
 
 @experiment("majority")
@@ -91,24 +94,30 @@ def majority_belief(trial: Trial) -> Evaluation:
     """Error of the belief about the majority on random parts, and the loss on whole texts."""
     rows, truths, beliefs, texts = [], [], [], []
     for number, sentence in enumerate(majority_sentences(trial.count, trial.seed)):
+        truth = sentence.truth
         belief = believed_probability(trial, sentence)
-        truths.append(sentence.truth)
+        truths.append(truth)
         beliefs.append(belief)
-        loss = float(np.mean(token_losses_in_majority_language(trial, sentence.text)))
-        rows.append(MajorityRow(error=abs(belief - sentence.truth), loss=loss))
-        texts.append(EvaluatedText(str(number), sentence.prompt, label=sentence.majority))
+        error = abs(belief - truth)
+        losses_of_tokens = token_losses_in_majority_language(trial, sentence.text)
+        loss = float(np.mean(losses_of_tokens))
+        row = MajorityRow(error=error, loss=loss)
+        rows.append(row)
+        text = EvaluatedText(str(number), sentence.prompt, label=sentence.majority)
+        texts.append(text)
 
     losses = [row.loss for row in rows]
-    perplexity = np.exp(float(np.mean(losses)))
+    mean_loss = float(np.mean(losses))
+    perplexity = np.exp(mean_loss)
     above = perplexity / OPTIMUM - 1
     note = (
         f"Perplexity of whole texts {perplexity:.4f}; the optimum is {OPTIMUM:.4f} ({above:+.2%})."
     )
     (title,) = trial.methods
-    evaluation = evaluation_of_rows(
-        trial, MajorityRow.columns(), {title: rows}, data=LANGUAGE, notes=[note]
-    )
-    curves = {"calibration_curve": {title: calibration_curve_of_majority_belief(truths, beliefs)}}
+    columns = MajorityRow.columns()
+    evaluation = evaluation_of_rows(trial, columns, {title: rows}, data=LANGUAGE, notes=[note])
+    curve = calibration_curve_of_majority_belief(truths, beliefs)
+    curves = {"calibration_curve": {title: curve}}
     return replace(evaluation, texts=tuple(texts), curves=curves)
 
 
@@ -118,7 +127,8 @@ def majority_sentences(count: int, seed: int) -> Iterator[MajoritySentence]:
     for _ in range(count):
         bits = draw.integers(0, 2, BITS)
         kept = draw.random(BITS) < 0.5
-        majority = int(bits.sum() > BITS // 2)
+        ones = bits.sum()
+        majority = int(ones > BITS // 2)
         text = " ".join(map(str, bits))
         yield MajoritySentence(f"{text} = {majority}", kept)
 
@@ -126,19 +136,25 @@ def majority_sentences(count: int, seed: int) -> Iterator[MajoritySentence]:
 def believed_probability(trial: Trial, sentence: MajoritySentence) -> float:
     """The model's P(1) when of the bits only the kept ones are there; <s> and = always are."""
     model: Any = trial.model
-    (encoding,) = model.encode([Example(sentence.prompt)])
-    places = np.flatnonzero(encoding.start >= 0)
+    prompt = Example(sentence.prompt)
+    (encoding,) = model.encode([prompt])
+    in_text = encoding.start >= 0
+    places = np.flatnonzero(in_text)
     if len(places) != BITS + 1:
         raise InputError(
             f"{model.name} does not read bits one by one: pass a model of recipes/majority.py."
         )
     keep = np.ones((1, len(encoding)), bool)
     bits = places[:BITS]
-    keep[0, bits[~sentence.kept]] = False
+    removed = bits[~sentence.kept]
+    keep[0, removed] = False
 
-    token = model.codec.own.convert_tokens_to_ids("1")
-    target = replace(model.next_target(encoding, token), output="prob")
-    (answer,) = model.score([Question(encoding, target, keep)], removal="delete")
+    tokenizer = model.codec.own
+    one = tokenizer.convert_tokens_to_ids("1")
+    target = model.next_target(encoding, one)
+    probability = replace(target, output="prob")
+    question = Question(encoding, probability, keep)
+    (answer,) = model.score([question], removal="delete")
     return float(answer.value[0, 0])
 
 
@@ -147,14 +163,20 @@ def token_losses_in_majority_language(trial: Trial, text: str) -> list[float]:
     model: Any = trial.model
     (encoding,) = model.encode([Example(text)])
     end = model.codec.own.eos_token_id
-    followers = [*encoding.ids[1:].tolist(), end]
+    after_start = encoding.ids[1:]
+    followers = [*after_start.tolist(), end]
     everything = np.ones((1, len(encoding)), bool)
     questions = []
     for place, token in enumerate(followers, 1):
         target = model.next_target(encoding, token, place)
-        questions.append(Question(encoding, target, everything))
-    answers = model.score(questions, removal="delete")
-    return [-float(answer.value[0, 0]) for answer in answers]
+        question = Question(encoding, target, everything)
+        questions.append(question)
+
+    losses = []
+    for answer in model.score(questions, removal="delete"):
+        log_probability = float(answer.value[0, 0])
+        losses.append(-log_probability)
+    return losses
 
 
 def calibration_curve_of_majority_belief(
@@ -168,6 +190,9 @@ def calibration_curve_of_majority_belief(
     means = []
     for number in filled:
         in_bin = believed[bins == number]
-        means.append(in_bin.mean())
-    curve: list[float] = np.interp(np.arange(BINS), filled, means).tolist()
-    return curve
+        mean = in_bin.mean()
+        means.append(mean)
+    all_bins = np.arange(BINS)
+    curve = np.interp(all_bins, filled, means)
+    beliefs_by_bin: list[float] = curve.tolist()
+    return beliefs_by_bin

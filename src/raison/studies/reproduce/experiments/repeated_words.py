@@ -59,7 +59,9 @@ def repeated_words(trial: Trial) -> Evaluation:
     size = int(run.settings.get("positions", 64))
     check_integer("positions", size, 3)
     size = min(size, model.max_tokens or size)
-    if unknown := set(trial.methods.values()) - set(PLACES):
+    asked_places = set(trial.methods.values())
+    unknown = asked_places.difference(PLACES)
+    if unknown:
         known = ", ".join(PLACES)
         strange = ", ".join(sorted(unknown))
         raise InputError(f"A word stands {known}, not {strange}.")
@@ -78,18 +80,19 @@ def repeated_words(trial: Trial) -> Evaluation:
     repetitions = []
     for number, (word, other) in enumerate(zip(words, others, strict=True)):
         progress.report(number, len(words), "words repeated")
-        repetitions.append(repetition_of_word(model, word, other, size))
+        repetition = repetition_of_word(model, word, other, size)
+        repetitions.append(repetition)
 
     rows = {}
     for title, place in trial.methods.items():
         rows[title] = [row_of_repeated_word(repetition, place) for repetition in repetitions]
+    last = size - 1
     notes = [
-        f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {size - 1}.",
+        f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {last}.",
         perplexity_beside_repeated_words(model, texts, size, trial.seed),
     ]
-    evaluation = evaluation_of_rows(
-        trial, RepetitionRow.columns(), rows, data=run.data, notes=notes
-    )
+    columns = RepetitionRow.columns()
+    evaluation = evaluation_of_rows(trial, columns, rows, data=run.data, notes=notes)
     by_position, by_distance = [], []
     for repetition in repetitions:
         by_position.append(repetition.alone)
@@ -106,8 +109,10 @@ def repeated_word_curves(words: Sequence[str], values: Sequence[np.ndarray]) -> 
     """The curve of "the", if it is there, and the mean of all."""
     curves = {}
     if THE in words:
-        curves["the"] = values[words.index(THE)].tolist()
-    curves[f"mean of {len(words)} words"] = np.mean(values, axis=0).tolist()
+        number = words.index(THE)
+        curves["the"] = values[number].tolist()
+    mean = np.mean(values, axis=0)
+    curves[f"mean of {len(words)} words"] = mean.tolist()
     return curves
 
 
@@ -117,10 +122,14 @@ def row_of_repeated_word(repetition: WordRepetition, place: str) -> RepetitionRo
         repeated = repetition.beside
         is_top = repetition.beside_top
     else:
-        positions = slice(0, 1) if place == "first" else slice(1, None)
+        positions = slice(1, None)
+        if place == "first":
+            positions = slice(0, 1)
         repeated = repetition.alone[positions]
         is_top = repetition.alone_top[positions]
-    return RepetitionRow(repeats=float(repeated.mean()), top=float(is_top.mean()))
+    repeats = float(repeated.mean())
+    top = float(is_top.mean())
+    return RepetitionRow(repeats=repeats, top=top)
 
 
 def perplexity_beside_repeated_words(
@@ -131,8 +140,11 @@ def perplexity_beside_repeated_words(
     measured = measure_random_parts(model, blocks, targets=3, sizes=(SUBSET,), seed=seed)
     phrases = []
     for row in reversed(measured.subsets):
-        given = "the whole context" if row.size is None else f"{row.size} random tokens of it"
-        phrases.append(f"{row.perplexity:.1f} ({row.low:.1f} … {row.high:.1f}) given {given}")
+        given = f"{row.size} random tokens of it"
+        if row.size is None:
+            given = "the whole context"
+        interval = f"{row.low:.1f} … {row.high:.1f}"
+        phrases.append(f"{row.perplexity:.1f} ({interval}) given {given}")
     perplexities = " and ".join(phrases)
-    count = measured.subsets[-1].count
-    return f"Perplexity {perplexities}, in {count} places of that text."
+    last = measured.subsets[-1]
+    return f"Perplexity {perplexities}, in {last.count} places of that text."
