@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from raison.core.errors import InputError
 from raison.core.records import Example, Slot, Span
-from raison.core.spec import index_from_digits
+from raison.core.spec import index_in_spec
 from raison.datasets.annotation_parser import parse_annotations
 from raison.datasets.annotation_spans import Texts, spans_of_annotations, text_of_annotation_segment
 from raison.datasets.annotations import Annotation, TokenizedText
@@ -234,7 +234,7 @@ def label_of_record(value: object, columns: ColumnMapping, *, needed: bool) -> o
         return value
 
     number = str(value).strip()
-    place = index_from_digits(number, len(columns.labels))
+    place = index_in_spec(number, len(columns.labels))
     if place is not None:
         return columns.labels[place]
     if number == "-1":  # what Hugging Face writes where there is none

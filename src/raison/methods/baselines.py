@@ -29,7 +29,13 @@ from raison.models.codec import Codec
 from raison.models.protocol import Model
 from raison.models.runner.batching import streams_of_batch_piece
 
-__all__ = ["BASELINES", "Baseline", "WordEmbeddings", "check_baseline", "moved_tokens"]
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "WordEmbeddings",
+    "check_baseline",
+    "tokens_moved_from_baseline",
+]
 
 BASELINES = ("auto", "zero", "pad", "mask", "mean")
 TEXT = "text:"  # before a text of the user's own, so that a misspelt name is no text
@@ -239,7 +245,7 @@ class Baseline:
         return []
 
 
-def moved_tokens(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
+def tokens_moved_from_baseline(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
     """[t] what goes from absent to present on a path: what may be removed, or all that the target may see."""
     if moved == "free":
         return target.free(encoding)

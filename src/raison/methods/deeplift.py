@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import torch
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.baselines import (
+    Baseline,
+    WordEmbeddings,
+    check_baseline,
+    tokens_moved_from_baseline,
+)
 from raison.methods.trace_answers import (
     answers_from_traces,
     notes_on_rules_missing_in_trace,
@@ -91,7 +96,7 @@ class DeepLIFT(Method):
         absent = Baseline(words, self.baseline)
         pairs = []
         for encoding, target in zip(batch.encodings, batch.targets, strict=True):
-            baseline = absent.rows(encoding, moved_tokens(encoding, target, "free"))
+            baseline = absent.rows(encoding, tokens_moved_from_baseline(encoding, target, "free"))
             pairs.append(torch.stack([words.of(encoding), baseline]))
 
         def answer(trace: Trace) -> Answer:

@@ -12,7 +12,12 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.core.records import Encoding
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.baselines import (
+    Baseline,
+    WordEmbeddings,
+    check_baseline,
+    tokens_moved_from_baseline,
+)
 from raison.methods.margin import margin_of_95_percent
 from raison.methods.paths import EmbeddingPath, MadeOnDemand, slopes_at
 from raison.models.protocol import Model
@@ -184,7 +189,7 @@ class PathDraws:
         baseline_of = generator.permutation(in_turn)
         seeds = generator.integers(2**63, size=samples)
         encoding, target = batch.encodings[index], batch.targets[index]
-        moved = moved_tokens(encoding, target, "free")
+        moved = tokens_moved_from_baseline(encoding, target, "free")
         return cls(words, encoding, moved, baselines, baseline_of, places, seeds)
 
     def path(self, number: int) -> EmbeddingPath:
