@@ -36,12 +36,12 @@ def kept_shares_for_sparsity(
     for number in range(texts):
         in_text = output.side == number
         words_of_text = output.real & in_text
-        share = mean_loss_over(mask, words_of_text)
+        share = mean_over_counted(mask, words_of_text)
         shares.append(share)
     return shares
 
 
-def mean_loss_over(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+def mean_over_counted(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     """The mean of the values where `counted` is true; 0 where it is nowhere."""
     total = (values * counted).sum()
     count = counted.sum()
@@ -71,7 +71,7 @@ def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     kept = mask[:, 1:]
     kept_before = mask[:, :-1]
     steps = kept - kept_before
-    return mean_loss_over(steps.abs(), both_real)
+    return mean_over_counted(steps.abs(), both_real)
 
 
 def prediction_loss(
@@ -107,7 +107,7 @@ def human_loss(output: RationalizerOutput, gold: torch.Tensor, known: torch.Tens
     wanted = gold.to(margin)
     losses = functional.binary_cross_entropy_with_logits(margin, wanted, reduction="none")
     counted = output.real & known[:, None]
-    return mean_loss_over(losses, counted)
+    return mean_over_counted(losses, counted)
 
 
 def rationalizer_loss(

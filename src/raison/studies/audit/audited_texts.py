@@ -15,8 +15,8 @@ from raison.core.records import Encoding, Example
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.state_importance import (
     importance_as_shares,
+    real_tokens_with_states,
     states_and_embeddings,
-    tokens_with_states,
 )
 from raison.training.f1 import f1_of_classes
 
@@ -66,7 +66,7 @@ class AuditedTexts:
         self.examples = examples
         self.encodings = encodings
         self.seed = seed
-        self.real = [tokens_with_states(encoding, model) for encoding in encodings]
+        self.real = [real_tokens_with_states(encoding, model) for encoding in encodings]
         gold = [model.labels.index(example.label) for example in examples]
         self.gold = np.array(gold)
         predicted = []

@@ -27,10 +27,10 @@ from raison.models.runner.batching import Chunk, pieces
 __all__ = [
     "importance_as_shares",
     "influence_on_states",
+    "real_tokens_with_states",
     "state_gradients",
     "state_removals",
     "states_and_embeddings",
-    "tokens_with_states",
 ]
 
 ROWS = 1 << 15  # tokens of a batched pass back, at most
@@ -46,7 +46,7 @@ def importance_as_shares(values: np.ndarray) -> np.ndarray:
     return np.asarray(shares)
 
 
-def tokens_with_states(encoding: Encoding, model: InspectableModel) -> np.ndarray:
+def real_tokens_with_states(encoding: Encoding, model: InspectableModel) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
     special = getattr(model.hf.config, "special_ids", ())
     in_text = encoding.start >= 0
@@ -65,7 +65,7 @@ def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> lis
         size_of_slope = slope.norm(dim=-1)
         sizes = to_numpy(size_of_slope)
         for owner, row in zip(batch.owners, sizes, strict=True):
-            real = tokens_with_states(encodings[owner], model)
+            real = real_tokens_with_states(encodings[owner], model)
             sizes_at_words = row[real]
             found[owner] = importance_as_shares(sizes_at_words)
     return found
@@ -77,7 +77,7 @@ def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list
     for batch in model.passes(encodings):
         moves = to_numpy(moves_without_each_state(model, batch.output))
         for owner, row in zip(batch.owners, moves, strict=True):
-            real = tokens_with_states(encodings[owner], model)
+            real = real_tokens_with_states(encodings[owner], model)
             moves_of_words = row[real]
             found[owner] = importance_as_shares(moves_of_words)
     return found
@@ -116,7 +116,7 @@ def influence_on_states(
 
     The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
     """
-    real = tokens_with_states(encoding, model)
+    real = real_tokens_with_states(encoding, model)
     words = len(real)
     states, leaf = states_and_embeddings(model, encoding)
     width = states.shape[-1]

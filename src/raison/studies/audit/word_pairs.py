@@ -13,7 +13,7 @@ __all__ = [
     "divergences_of_one_word",
     "farthest_corner",
     "farthest_on_grid",
-    "softmax_of_word_logits",
+    "softmax_of_answer",
 ]
 
 CLOSE = 0.05  # TVD up to which an answer is the same
@@ -30,8 +30,8 @@ def farthest_corner(own: np.ndarray, lean: np.ndarray) -> float:
     answer = 1 / (1 + np.exp(-mean_lean))
     lowest_answer = max(0.0, answer - CLOSE)
     highest_answer = min(1.0, answer + CLOSE)
-    low_edge = logit_of_word_weight(lowest_answer)
-    high_edge = logit_of_word_weight(highest_answer)
+    low_edge = logit_of_answer(lowest_answer)
+    high_edge = logit_of_answer(highest_answer)
 
     not_too_low = lean >= low_edge
     not_too_high = lean <= high_edge
@@ -58,7 +58,7 @@ def farthest_corner(own: np.ndarray, lean: np.ndarray) -> float:
 
 def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
     """The largest JSD on a grid between any two words, where the answer stays; logits are [t c]."""
-    answer = softmax_of_word_logits(own @ logits)
+    answer = softmax_of_answer(own @ logits)
     count = len(own)
     words = np.arange(count)
     shares = GRID[:, None, None, None]
@@ -73,7 +73,7 @@ def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
         first = words[start:end]
         from_first = shares * logits[None, first, None]  # [g i 1 c]
         mixed = from_first + from_second
-        moves = np.abs(softmax_of_word_logits(mixed) - answer)
+        moves = np.abs(softmax_of_answer(mixed) - answer)
         distances = moves.sum(-1) / 2
         two_words = first[:, None] != words
         allowed = (distances <= CLOSE) & two_words  # [g i j]
@@ -121,7 +121,7 @@ def entropy_terms_of_word_weights(x: np.ndarray) -> np.ndarray:
     return np.asarray(-x * np.log(one_for_zero))
 
 
-def logit_of_word_weight(probability: float) -> float:
+def logit_of_answer(probability: float) -> float:
     """ln p − ln (1 − p); infinite at the ends."""
     with np.errstate(divide="ignore"):
         yes = np.log(probability)
@@ -129,7 +129,7 @@ def logit_of_word_weight(probability: float) -> float:
     return float(yes - no)
 
 
-def softmax_of_word_logits(logits: np.ndarray) -> np.ndarray:
+def softmax_of_answer(logits: np.ndarray) -> np.ndarray:
     """Probabilities over the last axis."""
     largest = logits.max(-1, keepdims=True)
     raised = np.exp(logits - largest)
