@@ -1,5 +1,5 @@
 """The verbs load, explain, rationalize, ground and ls: they turn what a user passes into examples, a method or
-search, and a request. They turn what a user passes into records and call the engine.
+search, and a request.
 """
 
 from __future__ import annotations

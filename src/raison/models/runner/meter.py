@@ -1,5 +1,5 @@
 """The meter counts how much a model was asked (rows forward, rows backward, tokens): one per context, never a
-global. One meter per context, never a global.
+global.
 """
 
 from __future__ import annotations
