@@ -172,7 +172,7 @@ def test_a_short_text_does_not_change_what_bigbird_says_of_a_long_one():
     after = dict(model.predict([long])[0].top)
     expected = {hf.config.id2label[i]: float(plain[i]) for i in range(len(plain))}
     assert before == after == pytest.approx(expected, abs=1e-5)
-    assert model.runner.restless and "delete" not in model.removals
+    assert model.runner.one_pass_at_a_time and "delete" not in model.removals
     assert hf.bert.encoder.attention_type == "block_sparse"  # the user's own model too is as it was
 
 
@@ -403,4 +403,4 @@ def test_gradients_are_offered_where_the_probe_is_certain_of_its_answer():
 def test_every_probe_attribute_is_of_an_ordinary_model():
     model = tiny_model("llama", "causal")
     assert isinstance(model, TransformersModel) and model.budget.rows is None
-    assert not model.runner.restless and model.runner.switches_heads
+    assert not model.runner.one_pass_at_a_time and model.runner.switches_heads
