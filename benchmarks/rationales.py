@@ -133,20 +133,20 @@ def row_of(prompts: str, name: str, runs: Sequence[Run], base: Sequence[Run]) ->
 def search_alone() -> Iterator[list[float]]:
     """CPU seconds of the searches alone, without the independent check, collected while the block runs."""
     spent: list[float] = []
-    whole = searching.side_by_side
+    whole = searching.run_side_by_side
 
-    def side_by_side(*args: Any) -> None:
+    def run_side_by_side(*args: Any) -> None:
         start = time.process_time()
         try:
             whole(*args)
         finally:
             spent.append(time.process_time() - start)
 
-    searching.side_by_side = side_by_side
+    searching.run_side_by_side = run_side_by_side
     try:
         yield spent
     finally:
-        searching.side_by_side = whole
+        searching.run_side_by_side = whole
 
 
 def chosen_by(one: Any) -> list[int]:

@@ -34,7 +34,7 @@ from raison.engine import run_methods
 from raison.models.load import load
 from raison.runs import checked_lines
 from raison.runs import worker as run_worker
-from raison.runs.driver import run, work_alone
+from raison.runs.driver import do_shards_alone, run
 from raison.runs.planner import make_plan
 from raison.runs.query import query_run
 from raison.runs.queue import ShardQueue
@@ -198,7 +198,7 @@ def store(data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        work_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
+        do_shards_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
         spent = time.process_time() - clock
     check = (
         "the store adds at most 3 %",
@@ -211,7 +211,7 @@ def store(data: Path, limit: int) -> list[str]:
 def large(place: Path, count: int) -> list[str]:
     """Verify and ask a store of many explanations: shards of a small run, copied under other texts and keys."""
     from raison.runs.identity import key_of_work, method_identity
-    from raison.runs.plan import HEADER, header_bytes, header_of, plan_file
+    from raison.runs.plan import HEADER, plan_file, plan_header_bytes, plan_header_of
     from raison.runs.store import spec_of_run
 
     small = place / "small"
@@ -254,7 +254,7 @@ def large(place: Path, count: int) -> list[str]:
             checked_lines.pack_lines([{"chunks": [list(range(len(made)))]}, *texts], [number]),
         )
         counts.append(len(made))
-    header = header_of(place_of(small))
+    header = plan_header_of(place_of(small))
     assert header is not None
     sizes = tuple(10 * each for each in counts)
     many = {
@@ -264,7 +264,7 @@ def large(place: Path, count: int) -> list[str]:
         "sizes": sizes,
         "counts": tuple(counts),
     }
-    where.put(HEADER, header_bytes(asdict(replace(header, **many))))
+    where.put(HEADER, plan_header_bytes(asdict(replace(header, **many))))
     clock = time.perf_counter()
     found = verify_run(where)
     looked = time.perf_counter() - clock
@@ -308,7 +308,7 @@ def planned(place: Path, data: Path, limit: int) -> list[str]:
         header = make_plan(where, spec, model, data)
         worker = Worker(where, spec, Means(), model)
         clock = time.process_time()
-        work_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
+        do_shards_alone(worker, ShardQueue(list(range(header.shards))), Tally(where, header))
         rate = header.tokens / (time.process_time() - clock)
         size = sum(path.stat().st_size for path in (out / "shards").iterdir()) / header.tokens
         hours = [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from raison.cli.guard import guarded
 from raison.cli.progress import waiting
-from raison.core.outputs import check_outputs, replacing
+from raison.core.outputs import check_outputs, replacing_output
 
 PROMPT = "The Supreme Court on Tuesday rejected a challenge to the"
 REVIEW = "The jokes are stale and the pacing is dull, but the ending is a wonderful surprise."
@@ -49,7 +49,7 @@ def demo(out: Path, force: bool) -> None:
 
     results = [rationale, answer, verdict, gradient]
     render_many(results)
-    with replacing(page) as half:
+    with replacing_output(page) as half:
         half.write_text(to_html(results, title="raison: a first look"), encoding="utf-8")
     print(f"\nThe same as a page: {page}")
     command = os.path.relpath(Path(sys.executable).parent / "raison")

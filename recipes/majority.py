@@ -28,8 +28,8 @@ from raison.training.fit_settings import FitSettings
 from raison.training.seeds import seeded_generator
 from raison.training.word_dropout import DropoutSide, draw_keeps, keep_rule_of
 from raison.training.word_dropout_attention import (
+    attention_keeping_only,
     heads_within_reach,
-    keeping_only,
     word_dropout_attention,
 )
 
@@ -122,7 +122,7 @@ def teach(args: argparse.Namespace) -> None:
     def loss(net: Any, ids: torch.Tensor, step: int) -> torch.Tensor:
         side = DropoutSide(torch.ones(len(ids), LENGTH, dtype=torch.bool), heads, fixed)
         keeps = draw_keeps(rule, args.mix, (side,), seed=args.seed, step=step)
-        with keeping_only(keeps):
+        with attention_keeping_only(keeps):
             return losses(net, ids).mean()
 
     settings = {

@@ -29,7 +29,7 @@ from raison.core import progress
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
-from raison.datasets.overlap import normalise_text, overlap
+from raison.datasets.overlap import normalise_text_for_overlap, overlap
 from raison.models.load import load
 from raison.rationalizers.config import VARIANTS, LossWeights, RationalizerTraining
 from raison.rationalizers.train import train_rationalizer
@@ -38,7 +38,7 @@ from raison.studies.reproduce.rationalizer_lines import (
     OtherAnswers,
     RationalizerLine,
     TokenCounts,
-    pooled_rationale_f1,
+    pooled_f1_of_rationalizer,
 )
 from raison.studies.reproduce.recipe_lines import add_recipe_line, read_recipe_lines
 from raison.training.labelled_lines import human_marked_tokens
@@ -137,9 +137,13 @@ def material(data: str, data_dir: Path) -> tuple[Any, list[Example], int]:
     """What to train on, the test texts, and how many training texts were left out here since they stand there too."""
     if data == "pairs":  # the data set at hand has no train part: most of its dev part is one
         test = open_dataset("qqp", "test", 1500, data_dir).examples
-        asked = {normalise_text(text) for e in test for text in (e.text, e.pair)}
+        asked = {normalise_text_for_overlap(text) for e in test for text in (e.text, e.pair)}
         read = open_dataset("qqp", "dev", 6000, data_dir).examples
-        kept = [e for e in read if not {normalise_text(e.text), normalise_text(e.pair)} & asked]
+        kept = [
+            e
+            for e in read
+            if not {normalise_text_for_overlap(e.text), normalise_text_for_overlap(e.pair)} & asked
+        ]
         return kept, test, len(read) - len(kept)
     if data == "scores":
         scored = lambda split: [  # noqa: E731
@@ -239,7 +243,7 @@ def judged(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
     more = replace(more, every_token=every_token(model, encodings, examples))
     said = right(answers, examples)
     print(
-        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_rationale_f1(picked):.3f}",
+        f"{job.data} {job.name} {seed}: accuracy {np.mean(said):.3f}, F1 {pooled_f1_of_rationalizer(picked):.3f}",
         flush=True,
     )
     return Judgement(said, {OWN: picked}, more)
@@ -338,7 +342,9 @@ def post_hoc(job: Job, seed: int, arguments: argparse.Namespace) -> Judgement:
             chosen,
             lambda encoding, n, f=found, g=sizes: best(encoding, f[n], lengths[n], g[n]),
         )
-        print(f"ordinary {name} {seed}: F1 {pooled_rationale_f1(picked[name]):.3f}", flush=True)
+        print(
+            f"ordinary {name} {seed}: F1 {pooled_f1_of_rationalizer(picked[name]):.3f}", flush=True
+        )
     return Judgement(said, picked, robust(model, examples, arguments.data, seed))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from raison.core.registry import families, methods
 from raison.testing import FAMILIES, check_method, check_model, tiny_model
-from raison.testing.method_contract import remembering_tiny_model, tiny_models_for
+from raison.testing.method_contract import remembering_model_for_method, tiny_models_for_method
 from tests.helpers.cheap_specs import light
 
 PAIRS = [(family, task) for family, tasks in FAMILIES.items() for task in tasks]
@@ -21,14 +21,16 @@ def test_method_keeps_its_contract(name):
 def test_a_third_has_every_task():
     """Whatever the method; and the thirds together are all families and tasks."""
     thirds = {
-        name: [(model.name, model.task) for model in tiny_models_for(methods.build(name), 3)]
+        name: [(model.name, model.task) for model in tiny_models_for_method(methods.build(name), 3)]
         for name in methods
     }
-    everything = [(model.name, model.task) for model in tiny_models_for(methods.build("random"))]
+    everything = [
+        (model.name, model.task) for model in tiny_models_for_method(methods.build("random"))
+    ]
     free = [
         pairs
         for name, pairs in thirds.items()
-        if methods.build(name).needs <= remembering_tiny_model("bert", "qa").offers
+        if methods.build(name).needs <= remembering_model_for_method("bert", "qa").offers
     ]
     for pairs in free:
         assert {task for _, task in pairs} == {
@@ -63,6 +65,6 @@ def test_every_registered_family_has_a_tiny_model():
 
 @pytest.mark.parametrize(("family", "task"), PAIRS)
 def test_named_families_offer_everything(family, task):
-    model = remembering_tiny_model(family, task)
+    model = remembering_model_for_method(family, task)
     assert model.offers == {"gradients", "attention", "hidden", "score"}
     assert model.removals[:2] == ("delete", "mask")

@@ -14,7 +14,7 @@ from raison.core.registry import methods
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Question
 from raison.testing import check_model
-from raison.testing.model_contract import model_state_hash, with_padding
+from raison.testing.model_contract import model_state_hash, model_with_padding
 from raison.training.labelled_lines import human_marked_tokens
 from tests.helpers.cheap_specs import light, rough
 
@@ -51,7 +51,7 @@ def test_sentiment_is_independent_of_batch_and_padding(sentiment, name):
     name = light(name)
     together = raison.explain(sentiment, REVIEWS, method=name)
     close(together, [raison.explain(sentiment, text, method=name) for text in REVIEWS])
-    close(together, raison.explain(with_padding(sentiment, "right"), REVIEWS, method=name))
+    close(together, raison.explain(model_with_padding(sentiment, "right"), REVIEWS, method=name))
 
 
 @pytest.mark.registry
@@ -64,7 +64,7 @@ def test_smollm2_is_independent_of_batch_and_padding(smollm2, name):
     together = raison.explain(smollm2, PROMPTS, method=name)
     close(together, [raison.explain(smollm2, text, method=name) for text in PROMPTS])
     for side in ("left", "right"):
-        close(together, raison.explain(with_padding(smollm2, side), PROMPTS, method=name))
+        close(together, raison.explain(model_with_padding(smollm2, side), PROMPTS, method=name))
 
 
 @pytest.mark.registry

@@ -64,7 +64,7 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
     rng = np.random.default_rng(0)
     made = [rng.normal(size=len(WORDS)) for _ in range(study.SEEDS)]
     monkeypatch.setattr(
-        study, "scores_again", lambda model, method, explanation, seed=0: made[seed]
+        study, "method_scores_again", lambda model, method, explanation, seed=0: made[seed]
     )
     found = study.stability_over_seeds(model, None, explained(model, WEIGHTS))
     each = [spearmanr(a, b).statistic for i, a in enumerate(made) for b in made[:i]]
@@ -74,15 +74,15 @@ def test_stability_is_the_smallest_correlation_of_two_seeds(model, monkeypatch):
 def test_both_metrics_weigh_the_same_and_leave_one_out_is_not_among_the_orders():
     values = np.array([3.0, 100.0, 1.0, 2.0, 6.0])  # this explanation, leave-one-out, random orders
     expected = (values - 3.0) / np.std([3.0, 1.0, 2.0, 6.0])
-    np.testing.assert_allclose(study.standardised_values(values), expected)
-    np.testing.assert_allclose(study.standardised_values(values * 50 - 7), expected)
+    np.testing.assert_allclose(study.standardised_trust_values(values), expected)
+    np.testing.assert_allclose(study.standardised_trust_values(values * 50 - 7), expected)
     np.testing.assert_array_equal(
-        study.standardised_values(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
+        study.standardised_trust_values(np.array([0.5, 0.1, 0.5, 0.5 + 1e-12])), np.zeros(4)
     )
 
 
 def test_random_orders_come_with_their_reverse(model):
-    found = study.random_orders(explained(model, WEIGHTS), seed=3)
+    found = study.random_orders_for_trust(explained(model, WEIGHTS), seed=3)
     assert len(found) == 2 * PAIRS
     for one, reverse in zip(found[::2], found[1::2], strict=True):
         np.testing.assert_array_equal(np.argsort(-one.scores), np.argsort(reverse.scores))
@@ -95,7 +95,9 @@ def test_an_order_that_other_seeds_change_is_never_supported(model, monkeypatch)
     result = trust(model, found)
     assert result.numbers["order"]["chance"] < BEATS_CHANCE
     assert result.verdict == "unsteady" and result.stability < 0.9
-    monkeypatch.setattr(study, "scores_again", lambda model, method, explanation, seed=0: WEIGHTS)
+    monkeypatch.setattr(
+        study, "method_scores_again", lambda model, method, explanation, seed=0: WEIGHTS
+    )
     assert trust(model, found).verdict == "supported"
 
 

@@ -1,4 +1,6 @@
-"""The verbs: load, explain, rationalize, ground, ls. They turn what a user passes into records and call the engine."""
+"""The verbs load, explain, rationalize, ground and ls: they turn what a user passes into examples, a method or
+search, and a request.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from raison.core.records import Example, Explanation
 from raison.core.registry import Registry, datasets, methods, metrics, rules, searches, suggest_name
 from raison.core.spec import Spec
 from raison.engine import Request, explain_examples
-from raison.methods.base import Method, check_needs
+from raison.methods.base import Method, check_needs_of_method
 from raison.models.load import load
 from raison.models.protocol import Model, TextGenerator
 from raison.rationales.grounding import UNTRIED, find_grounding, name_passages, prompt_over_passages
@@ -290,10 +292,10 @@ def explanations_of(
     model: Model, text: Texts, method: Method, request: Request
 ) -> Explanation | list[Explanation]:
     """One explanation for one text with one target, else a list."""
-    check_needs(method, model)
+    check_needs_of_method(method, model)
     examples = examples_of(text)
     explanations = explain_until_interrupted(model, examples, method, request)
-    if len(explanations) == 1 and asks_for_one(model, text, examples, request):
+    if len(explanations) == 1 and user_asks_for_one(model, text, examples, request):
         return explanations[0]
     return explanations
 
@@ -301,12 +303,14 @@ def explanations_of(
 def one_explanation(
     model: Model, example: Example, method: Method, request: Request
 ) -> Explanation:
-    check_needs(method, model)
+    check_needs_of_method(method, model)
     (explanation,) = explain_until_interrupted(model, [example], method, request)
     return explanation
 
 
-def asks_for_one(model: Model, text: Texts, examples: Sequence[Example], request: Request) -> bool:
+def user_asks_for_one(
+    model: Model, text: Texts, examples: Sequence[Example], request: Request
+) -> bool:
     """Whether a caller expects one explanation: one text that was passed by itself, with one target."""
     if not isinstance(text, (str, tuple, Mapping, Example)):
         return False

@@ -1,4 +1,5 @@
-"""The one pipeline: a model, texts, methods and a request become explanations.
+"""The one pipeline that explains texts: it reads and predicts them, batches their targets for methods, and builds
+explanations.
 
     texts --encode, predict--> ReadTexts --resolve targets, group units--> Batch --method--> Answer --> Explanation
 
@@ -21,13 +22,20 @@ from raison.core.errors import InputError, MethodFailed
 from raison.core.findings import PredictionSummary
 from raison.core.records import Encoding, Example, Explanation, Target, Units
 from raison.methods.base import Answer, Batch, Method
-from raison.methods.failures import method_failed, model_failed, refuse_failed
+from raison.methods.failures import method_failed, model_failed, refuse_failed_method
 from raison.models.protocol import Model, Prediction, TargetSpec, TextGenerator
 from raison.models.runner.meter import metered
 from raison.models.runner.pass_cache import caching_passes
 from raison.rationales.search import Interrupted, Search
 
-__all__ = ["GROUP", "MethodRun", "Request", "explain_examples", "run_methods", "scores_again"]
+__all__ = [
+    "GROUP",
+    "MethodRun",
+    "Request",
+    "explain_examples",
+    "method_scores_again",
+    "run_methods",
+]
 
 GROUP = 128  # texts answered together: enough to fill batches, few enough to bound memory
 # what a method is tried on after it has failed
@@ -98,7 +106,7 @@ class Subject:
 
     @property
     def summary(self) -> PredictionSummary | None:
-        return summary_of(self.prediction, self.target)
+        return summary_of_prediction(self.prediction, self.target)
 
 
 def run_methods(
@@ -122,7 +130,7 @@ def run_methods(
         if before_method is not None:
             before_method(method)
         try:
-            refuse_failed(method, model)
+            refuse_failed_method(method, model)
             if shared is None and not method.watches:
                 shared = read_texts(model, examples, request)
             yield run_method(model, examples, method, request, shared)
@@ -163,8 +171,8 @@ def explain_texts(
 ) -> list[Explanation]:
     """Explain texts that were read already."""
     with model_errors_as_sentences(model):
-        subjects = subjects_of(model, examples, method, request, texts)
-    batch = batch_of(subjects, request)
+        subjects = subjects_to_explain(model, examples, method, request, texts)
+    batch = batch_for_method(subjects, request)
     clock = time.process_time()
 
     def explanations_of(answers: Iterable[tuple[int, Answer]]) -> list[Explanation]:
@@ -182,7 +190,7 @@ def explain_texts(
     except Interrupted as stop:
         raise Interrupted(explanations_of(stop.partial)) from None
     except Exception as error:
-        raise_as(method_failed(model, method, error, try_plain_text), error)
+        raise_translated_model_error(method_failed(model, method, error, try_plain_text), error)
 
 
 @contextmanager
@@ -191,10 +199,10 @@ def model_errors_as_sentences(model: Model) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise_as(model_failed(model, error), error)
+        raise_translated_model_error(model_failed(model, error), error)
 
 
-def raise_as(translated: Exception, error: Exception) -> NoReturn:
+def raise_translated_model_error(translated: Exception, error: Exception) -> NoReturn:
     """Raise what an error was translated into; the original error is its cause."""
     if translated is error:
         raise error
@@ -217,7 +225,7 @@ def read_texts(model: Model, examples: Sequence[Example], request: Request) -> R
         return ReadTexts(encodings, model.predict(encodings))
 
 
-def subjects_of(
+def subjects_to_explain(
     model: Model, examples: Sequence[Example], method: Method, request: Request, texts: ReadTexts
 ) -> list[Subject]:
     """Every target of every text, with the units that may be removed for it."""
@@ -267,7 +275,7 @@ def target_spec_of(
     )
 
 
-def batch_of(subjects: Sequence[Subject], request: Request) -> Batch:
+def batch_for_method(subjects: Sequence[Subject], request: Request) -> Batch:
     """What is handed to a method."""
     whole = []
     predicted = []
@@ -296,7 +304,7 @@ def plain_batch(model: Model, request: Request) -> Batch:
     return Batch([encoding], [target], [units], request.removal, request.seed)
 
 
-def scores_again(
+def method_scores_again(
     model: Model, method: Method, explanation: Explanation, seed: int = 0
 ) -> np.ndarray:
     """[u] scores of the same method for the same text, target and units, by another model of the same tokens."""
@@ -312,7 +320,9 @@ def scores_again(
 # -- from answers to explanations ---------------------------------------------------------------------------
 
 
-def summary_of(prediction: Prediction | None, target: Target) -> PredictionSummary | None:
+def summary_of_prediction(
+    prediction: Prediction | None, target: Target
+) -> PredictionSummary | None:
     """What the model predicts, where that is an answer to the same question as the target."""
     if prediction is None:
         return None

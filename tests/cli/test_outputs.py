@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from raison.cli.app import app
-from raison.cli.inputs import files_of_data, files_of_methods
+from raison.cli.inputs import input_files_of_data, input_files_of_methods
 from raison.core.errors import InputError
-from raison.core.outputs import check_folder, run_around
+from raison.core.outputs import check_folder, run_folder_around
 from raison.core.records import Explanation
 from raison.runs.driver import run
-from raison.runs.export_run import check_dataset, export_run
+from raison.runs.export_run import check_dataset_to_export, export_run
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from raison.studies.reproduce.part_store import PART
@@ -79,10 +79,10 @@ def test_files_of_data_and_methods_are_found(tmp_path):
     (tmp_path / "a (1).csv").write_text("text\n")
     (tmp_path / "h.json").write_text("{}")
     table = str(tmp_path / "a (1).csv")
-    assert files_of_data(f"{table}(text=text)") == [Path(table)]
+    assert input_files_of_data(f"{table}(text=text)") == [Path(table)]
     (tmp_path / "sst2").mkdir()
-    assert files_of_data("sst2", tmp_path) == [tmp_path / "sst2"]
-    assert files_of_data("hf:imdb") == [Path("hf:imdb")] and not files_of_data(None)
+    assert input_files_of_data("sst2", tmp_path) == [tmp_path / "sst2"]
+    assert input_files_of_data("hf:imdb") == [Path("hf:imdb")] and not input_files_of_data(None)
     heads = str(tmp_path / "h.json")
     named = [
         f"masked_lrp(heads={heads!r})",
@@ -90,7 +90,7 @@ def test_files_of_data_and_methods_are_found(tmp_path):
         "random",
         "(((",
     ]
-    assert files_of_methods(named) == [Path(heads), Path(heads)]
+    assert input_files_of_methods(named) == [Path(heads), Path(heads)]
 
 
 # -- runs -----------------------------------------------------------------------------------------------------------
@@ -156,22 +156,22 @@ def test_a_run_is_begun_only_where_nothing_foreign_is(model, finished, copied, t
     refused("is inside of the run", *words, copied / "shards" / "inner")
     (tmp_path / "empty").mkdir()
     assert raison(*words, tmp_path / "empty").exit_code == 0
-    assert run_around(tmp_path / "empty" / "x") == tmp_path / "empty"
+    assert run_folder_around(tmp_path / "empty" / "x") == tmp_path / "empty"
 
 
 def test_a_folder_of_datasets_replaces_only_one_of_its_kind(tmp_path):
     out = tmp_path / "set"
-    check_dataset(out)
+    check_dataset_to_export(out)
     out.mkdir()
-    check_dataset(out)
+    check_dataset_to_export(out)
     for name in ("dataset_info.json", "state.json", "data-00000-of-00001.arrow"):
         (out / name).write_text("")
     with pytest.raises(InputError, match="is there already"):
-        check_dataset(out)
-    check_dataset(out, force=True)
+        check_dataset_to_export(out)
+    check_dataset_to_export(out, force=True)
     (out / "notes.txt").write_text("")
     with pytest.raises(InputError, match=r"something else than a folder of datasets \(notes.txt\)"):
-        check_dataset(out, force=True)
+        check_dataset_to_export(out, force=True)
 
 
 TREES = "1\tgood\t_\tADJ\t_\t_\t2\tamod\t_\t_\n2\tfilm\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"

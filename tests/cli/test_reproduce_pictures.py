@@ -10,7 +10,7 @@ from raison.studies.reproduce.suite import Suite, SuiteRun
 
 
 def test_all_runs_are_drawn_in_one_picture(tmp_path):
-    from raison.cli.reproduce import curves_of_outcomes, draw_page_figures
+    from raison.cli.reproduce import curves_of_suite_outcomes, draw_page_figures
 
     pytest.importorskip("matplotlib")
     suite = Suite(
@@ -19,7 +19,7 @@ def test_all_runs_are_drawn_in_one_picture(tmp_path):
     curves = {"repetition_curve": {"the": [0.1, 0.2]}}
     evaluation = Evaluation("m", "d", ("a",), (), (), (), curves=curves, settings={"seed": 0})
     outcomes = [RunOutcome(SuiteRun(name, "m", "d"), evaluation) for name in ("one", "two")]
-    assert list(curves_of_outcomes(outcomes)["repetition_curve"]) == ["one: the", "two: the"]
+    assert list(curves_of_suite_outcomes(outcomes)["repetition_curve"]) == ["one: the", "two: the"]
     assert draw_page_figures(tmp_path / "page.md", suite, outcomes) == {
         "two": "figures/P0-figure4.svg"
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from raison.core.errors import InputError
-from raison.core.outputs import check_outputs, replacing
+from raison.core.outputs import check_outputs, replacing_output
 from raison.testing import tiny_hf
 
 
@@ -81,13 +81,13 @@ def test_a_result_takes_its_place_whole_or_not_at_all(tmp_path):
     path.write_text("old")
     path.chmod(0o600)
     (tmp_path / "other").hardlink_to(path)
-    with pytest.raises(OSError) as told, replacing(path) as half:
+    with pytest.raises(OSError) as told, replacing_output(path) as half:
         half.write_text("ne")
         raise OSError(28, "No space left on device")
     assert told.value.filename == str(path)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 2
     (tmp_path / "link.html").symlink_to(path)
-    with replacing(tmp_path / "link.html") as half:
+    with replacing_output(tmp_path / "link.html") as half:
         assert half.suffix == ".html"
         half.write_text("new")
     assert (

@@ -14,8 +14,8 @@ from raison.core.registry import datasets
 from raison.core.spec import Spec
 from raison.datasets import Broken, Dataset, open_dataset
 from raison.datasets.base import dataset
-from raison.datasets.character_spans import find_tokens, spans_of_marks, true_runs
-from raison.datasets.dataset_rows import Row, interleave, labels_in_turn
+from raison.datasets.character_spans import find_tokens, runs_of_true_marks, spans_of_marks
+from raison.datasets.dataset_rows import Row, interleave_rows, rows_with_labels_in_turn
 from raison.datasets.open import parse_data_spec
 from raison.datasets.text_files import read_lines
 from tests.helpers.published_data import CONLLU, damaged, squad
@@ -142,7 +142,7 @@ def test_a_data_set_in_one_file(tmp_path):
 
 # small parts
 def test_runs_and_marks():
-    assert true_runs([]) == [] and true_runs([0, 1, 1, 0, 1]) == [(1, 3), (4, 5)]
+    assert runs_of_true_marks([]) == [] and runs_of_true_marks([0, 1, 1, 0, 1]) == [(1, 3), (4, 5)]
     assert find_tokens(" a  bc\td ") == [(1, 2), (4, 6), (7, 8)]
     assert spans_of_marks(find_tokens("a bc d"), [0, 1, 1], "text") == (Span(2, 6, "text"),)
     with pytest.raises(InputError, match="2 marks do not fit 3 tokens"):
@@ -163,7 +163,7 @@ def test_turns():
         row("a"),
         row("b"),
     ]
-    found = list(labels_in_turn(iter(rows), ("a", "b", "c")))
+    found = list(rows_with_labels_in_turn(iter(rows), ("a", "b", "c")))
     assert [r.value.label for r in found if isinstance(r, Row)] == [
         "a",
         "b",
@@ -174,7 +174,7 @@ def test_turns():
         "a",
     ]
     assert sum(isinstance(r, Broken) for r in found) == 1
-    assert list(interleave(iter("abc"), iter("1"), iter(""), iter("xy"))) == list("a1xbyc")
+    assert list(interleave_rows(iter("abc"), iter("1"), iter(""), iter("xy"))) == list("a1xbyc")
 
 
 Q1 = squad(4, "cat").decode().split('"q1"')[0].count("\n") + 1

@@ -9,7 +9,7 @@ import pytest
 
 from raison.core.errors import DataWarning
 from raison.datasets import open_dataset
-from raison.datasets.number_meaning import decide_meaning
+from raison.datasets.number_meaning import decide_meaning_of_numbers
 from tests.helpers.user_data import TEXT, jsonl, marks
 
 
@@ -93,7 +93,7 @@ def test_a_record_that_is_wrong_does_not_change_what_numbers_count(tmp_path):
     with pytest.warns(DataWarning):
         found = open_dataset(jsonl(tmp_path / "a.jsonl", *records), skip_broken=True)
     assert marks(found.examples[0]) == ["well acted"] and len(found.broken) == 1
-    assert decide_meaning([]).numbers == "flags"
+    assert decide_meaning_of_numbers([]).numbers == "flags"
 
 
 def test_decisions_look_no_further_than_they_must(tmp_path):

@@ -37,7 +37,7 @@ def test_parsed_trees_speak_universal_dependencies(parser, tmp_path):
     ]
     path = tmp_path / "plain.txt"
     path.write_text("\n".join([texts[0], "", *texts[1:]]), encoding="utf-8")
-    car, book, passive, dog, garden = spacy_trees.parse_file(path)
+    car, book, passive, dog, garden = spacy_trees.parse_file_with_spacy(path)
     assert [s.text for s in (car, book, passive, dog, garden)] == texts
     assert arcs(car, "nsubj") == {("car", "red")}  # P4's own example
     assert arcs(book, "obj") == {("book", "read")} and arcs(book, "amod") == {("old", "book")}
@@ -46,17 +46,17 @@ def test_parsed_trees_speak_universal_dependencies(parser, tmp_path):
         ("not", "read")
     }
     assert arcs(dog, "nsubj") == {("dog", "is")} and arcs(garden, "nsubj") == {("He", "garden")}
-    assert len(spacy_trees.parse_file(path, 2)) == 2
+    assert len(spacy_trees.parse_file_with_spacy(path, 2)) == 2
 
 
 def test_what_to_install_for_parsing(parser, monkeypatch, tmp_path):
     with pytest.raises(
         InputError, match="no_such_sm' is not installed: install it with  python -m spacy download"
     ):
-        list(spacy_trees.parse_texts(["A text."], parser="no_such_sm"))
+        list(spacy_trees.parse_texts_with_spacy(["A text."], parser="no_such_sm"))
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match=r"raison\[parse\]"):
-        list(spacy_trees.parse_texts(["A text."]))
+        list(spacy_trees.parse_texts_with_spacy(["A text."]))
     (tmp_path / "empty.txt").write_text("\n \n")
     with pytest.raises(InputError, match="holds no text"):
-        spacy_trees.parse_file(tmp_path / "empty.txt")
+        spacy_trees.parse_file_with_spacy(tmp_path / "empty.txt")

@@ -12,7 +12,7 @@ import raison
 from raison.core.errors import RaisonError
 from raison.core.records import Example, Span
 from raison.core.registry import methods, metrics
-from raison.engine import scores_again
+from raison.engine import method_scores_again
 from raison.metrics import metric_runner
 from raison.metrics.base import AveragedF1, Share, Subject
 from raison.testing import tiny_hf, tiny_model
@@ -120,7 +120,7 @@ def subject(model, text, method, seed=0, **known):
     """An explanation by a method that can be asked again."""
     chosen = methods.build(method)
     found = raison.explain(model, text, chosen, seed=seed)
-    again = functools.partial(scores_again, method=chosen, explanation=found, seed=seed)
+    again = functools.partial(method_scores_again, method=chosen, explanation=found, seed=seed)
     return Subject(found, model=model, seed=seed, again=again, **known)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from raison.runs.export_run import export_run
-from raison.runs.plan import header_of
+from raison.runs.plan import plan_header_of
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 
@@ -133,4 +133,4 @@ def shards_of(place: Path) -> list[Path]:
 
 
 def counts_of(place):
-    return header_of(place_of(place)).counts
+    return plan_header_of(place_of(place)).counts

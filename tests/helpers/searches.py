@@ -16,7 +16,7 @@ from raison.core.registry import searches
 from raison.core.units import group_tokens
 from raison.methods.base import Batch
 from raison.models.protocol import Question, Scored
-from raison.models.tasks.continuation import extended
+from raison.models.tasks.continuation import extended_encoding
 from raison.testing import FAMILIES, tiny_hf, tiny_model
 from tests.oracles.rationales import greedy_causal, greedy_seq2seq
 
@@ -95,7 +95,7 @@ def drawn(model, generator: np.random.Generator, shortest: int = 6, longest: int
         encoding = taken(base, index, np.array([*range(source), 0]), ids)
         if written:
             more = [int(i) for i in generator.integers(5, model.hf.config.vocab_size, written)]
-            encoding = extended(encoding, more, model.codec)
+            encoding = extended_encoding(encoding, more, model.codec)
     return encoding, model.predict([encoding])[0].target
 
 

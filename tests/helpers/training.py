@@ -9,7 +9,7 @@ import torch
 from raison.core.records import Example
 from raison.testing.tiny import TEXTS
 from raison.training.compatibility_settings import CompatibilityTraining
-from raison.training.language_model_rows import TrainingRow, text_blocks
+from raison.training.language_model_rows import TrainingRow, language_model_blocks
 from raison.training.partial_context_loss import PartialContextLoss
 from raison.training.translation_rows import translation_material
 from raison.training.word_dropout import keep_rule_of
@@ -45,7 +45,7 @@ def setup_of(model, **settings) -> tuple[PartialContextLoss, list[TrainingRow]]:
 
     chosen = CompatibilityTraining(**{**SMALL, **settings})
     if model.task == "causal":
-        found = text_blocks(
+        found = language_model_blocks(
             model, [Example(t * 6) for t in TEXTS], length=chosen.length, held=0.3, batch=1
         )
     else:

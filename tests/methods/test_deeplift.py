@@ -23,11 +23,11 @@ def precise():
 
 def deeplift_pair(model, encoding, target):
     """Arguments of the literal rescale rule: the same baseline."""
-    from raison.methods.baselines import Baseline, WordEmbeddings, moved_tokens
+    from raison.methods.baselines import Baseline, WordEmbeddings, tokens_moved_from_baseline
 
     return (
         Baseline(WordEmbeddings(model), "auto")
-        .rows(encoding, moved_tokens(encoding, target, "free"))
+        .rows(encoding, tokens_moved_from_baseline(encoding, target, "free"))
         .numpy()
     )
 

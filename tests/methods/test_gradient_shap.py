@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from raison.methods.baselines import WordEmbeddings
-from raison.methods.gradient_shap import degrees_of_differences, error_from_differences
+from raison.methods.gradient_shap import degrees_of_expected_gradients, error_of_expected_gradients
 from raison.methods.margin import margin_of_95_percent
 from raison.testing import tiny_model
 from raison.testing.precision import Float64
@@ -61,7 +61,7 @@ def test_margins_of_differences_of_neighbours_cover_95_percent():
     for count in (2, 4, 8, 50):
         draws = np.random.default_rng(0).normal(size=(count, 20_000))
         within = np.abs(draws.mean(0)) <= margin_of_95_percent(
-            error_from_differences(draws), degrees_of_differences(count)
+            error_of_expected_gradients(draws), degrees_of_expected_gradients(count)
         )
         assert 0.945 < within.mean() < 0.975
 

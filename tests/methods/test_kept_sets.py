@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raison
-from raison.methods.kept_sets import has_shared_prefixes
+from raison.methods.kept_sets import kept_sets_share_prefixes
 from raison.models.protocol import Question
 from raison.testing.precision import Float64
 from tests.helpers.removed_units import REMOVERS, TEXT, model_of
@@ -47,11 +47,11 @@ def test_what_is_worth_sharing():
     ]
     target = model.resolve_targets(encoding)[0][1]
     size = len(encoding)
-    assert has_shared_prefixes(Question(encoding, target, ~np.eye(size, dtype=bool)))
+    assert kept_sets_share_prefixes(Question(encoding, target, ~np.eye(size, dtype=bool)))
     few = np.random.default_rng(0).random((4, size)) < 0.5
     few[:, 0] = [True, False, True, False]
-    assert not has_shared_prefixes(Question(encoding, target, few))
-    assert not has_shared_prefixes(Question(encoding, target, np.ones((1, size), bool)))
+    assert not kept_sets_share_prefixes(Question(encoding, target, few))
+    assert not kept_sets_share_prefixes(Question(encoding, target, np.ones((1, size), bool)))
     literal = [
         tuple(np.flatnonzero((row | target.given(encoding)) & target.inputs(size))) for row in few
     ]
@@ -66,4 +66,4 @@ def test_a_source_that_differs_shares_nothing():
     )[0]
     source = encoding.segment == 0
     removed = np.array([np.arange(len(encoding)) != t for t in np.flatnonzero(source)])
-    assert not has_shared_prefixes(Question(encoding, target, removed))
+    assert not kept_sets_share_prefixes(Question(encoding, target, removed))

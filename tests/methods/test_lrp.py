@@ -15,7 +15,7 @@ from raison.methods.lrp import ALPHA_BETA
 from raison.models.load import load
 from raison.models.relevance.mode import Heads
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.model_contract import TEXTS, with_padding
+from raison.testing.model_contract import TEXTS, model_with_padding
 from raison.testing.precision import Float64
 from tests.helpers.compared_scores import PAIRS, TEXT, asked, near, scores
 from tests.oracles import attributions as literal
@@ -186,6 +186,6 @@ def test_cp_lrp_of_gated_models_is_the_gradient_with_gates_as_told(gates):
 def test_relevance_does_not_see_padding(side):
     model = tiny_model("llama", "causal")
     plain = raison.explain(model, list(TEXTS), "lrp", units="token")
-    padded = raison.explain(with_padding(model, side), list(TEXTS), "lrp", units="token")
+    padded = raison.explain(model_with_padding(model, side), list(TEXTS), "lrp", units="token")
     for one, other in zip(plain, padded, strict=True):
         np.testing.assert_allclose(one.scores, other.scores, atol=1e-9)

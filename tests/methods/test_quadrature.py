@@ -39,7 +39,7 @@ def step(place, width):
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 6])
 def test_stretches_integrate_polynomials_exactly(order):
     places = np.sort(np.concatenate([[0, 1], np.random.default_rng(0).random(9)]))
-    weights = quadrature.weights_of_stretches(places, order)
+    weights = quadrature.quadrature_weights_of_stretches(places, order)
     for power in range(order):
         expected = np.diff(places ** (power + 1)) / (power + 1)
         np.testing.assert_allclose(weights @ places**power, expected, atol=1e-12)

@@ -10,12 +10,12 @@ from raison.metrics.alignment import (
     Crossover,
     aer,
     aer_per_word,
-    crossover,
-    crossover_rates,
+    count_crossovers_of_target,
+    crossover_rates_of_rationales,
     link_scores,
     mean_link_iou,
-    top_1_of_subwords,
-    top_1_of_words,
+    top_1_of_aligned_words,
+    top_1_of_target_subwords,
 )
 from raison.metrics.base import Share
 
@@ -120,16 +120,16 @@ def test_iou_of_words():
 
 def test_top_1():
     gold = SURE | POSSIBLE
-    assert top_1_of_words({0: 0, 1: 0, 3: 3}, gold) == Share(
+    assert top_1_of_aligned_words({0: 0, 1: 0, 3: 3}, gold) == Share(
         2, 4
     )  # word 1 is wrong, word 2 has none
-    assert top_1_of_words({0: 0, 9: 9}, {(0, 0)}) == Share(1, 1)  # word 9 has no gold
+    assert top_1_of_aligned_words({0: 0, 9: 9}, {(0, 0)}) == Share(1, 1)  # word 9 has no gold
 
 
 def test_top_1_of_subwords_grows():
     """Word 3 has three subwords: miss, hit, miss; P0 counts 0, 1, 1. Word 0 has one: hit."""
-    assert top_1_of_subwords({0: [0], 3: [0, 2, 0]}, SURE) == Share(3, 4)
-    assert top_1_of_subwords({0: [0], 1: [1], 3: [2]}, SURE) == top_1_of_words(
+    assert top_1_of_target_subwords({0: [0], 3: [0, 2, 0]}, SURE) == Share(3, 4)
+    assert top_1_of_target_subwords({0: [0], 1: [1], 3: [2]}, SURE) == top_1_of_aligned_words(
         {0: 0, 1: 1, 3: 2}, SURE
     )
 
@@ -141,18 +141,22 @@ PAIR = dict(source_break=4, target_break=3, end=9)
 
 def test_crossover_before_the_boundary():
     """Source tokens 4, 5 are of the other sentence; 9 is the end token, 3 is not; the target side is not asked."""
-    assert crossover([0, 3, 4, 5, 9], [0, 1, 2], index=2, **PAIR) == Crossover(2, None)
-    assert crossover([0, 3, 9], [], index=0, **PAIR) == Crossover(0, None)
+    assert count_crossovers_of_target([0, 3, 4, 5, 9], [0, 1, 2], index=2, **PAIR) == Crossover(
+        2, None
+    )
+    assert count_crossovers_of_target([0, 3, 9], [], index=0, **PAIR) == Crossover(0, None)
 
 
 def test_crossover_behind_the_boundary():
     """Target token 3 stands at 4 and is the first of its sentence: positions 1, 2, 3 are of the other one."""
-    assert crossover([0, 3, 4, 9], [0, 1, 3, 4], index=4, **PAIR) == Crossover(2, 2)
+    assert count_crossovers_of_target([0, 3, 4, 9], [0, 1, 3, 4], index=4, **PAIR) == Crossover(
+        2, 2
+    )
     # the token before the first target of the second sentence is forced upon it, and so does not count
-    assert crossover([5], [3], index=3, **PAIR) == Crossover(0, 0)
-    assert crossover([5], [3, 2, 0], index=3, **PAIR) == Crossover(0, 1)
+    assert count_crossovers_of_target([5], [3], index=3, **PAIR) == Crossover(0, 0)
+    assert count_crossovers_of_target([5], [3, 2, 0], index=3, **PAIR) == Crossover(0, 1)
     with pytest.raises(InputError):
-        crossover([], [], index=-1, **PAIR)
+        count_crossovers_of_target([], [], index=-1, **PAIR)
 
 
 def test_crossovers_literally():
@@ -164,7 +168,9 @@ def test_crossovers_literally():
             *np.flatnonzero(generator.random(index) < 0.5),
             index,
         ]  # the token before stands at `index`
-        found = crossover(source.tolist(), [int(j) for j in target], index=index, **PAIR)
+        found = count_crossovers_of_target(
+            source.tolist(), [int(j) for j in target], index=index, **PAIR
+        )
         if index < 3:
             assert found == Crossover(sum(1 for i in source if 4 <= i < 9), None)
         else:
@@ -173,11 +179,13 @@ def test_crossovers_literally():
 
 
 def test_crossover_rates():
-    found = crossover_rates([Crossover(2, None), Crossover(0, 3), Crossover(1, 0), Crossover(0, 0)])
+    found = crossover_rates_of_rationales(
+        [Crossover(2, None), Crossover(0, 3), Crossover(1, 0), Crossover(0, 0)]
+    )
     assert found == {
         "mean_source": Share(3, 4),
         "mean_target": Share(3, 3),
         "rate_source": Share(2, 4),
         "rate_target": Share(1, 3),
     }
-    assert crossover_rates([])["rate_source"] == Share(0, 0)
+    assert crossover_rates_of_rationales([])["rate_source"] == Share(0, 0)

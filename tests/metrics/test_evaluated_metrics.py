@@ -8,7 +8,7 @@ import pytest
 import raison
 from raison.core.errors import Unsupported
 from raison.core.records import Example, Span
-from raison.metrics.randomisation import cascade
+from raison.metrics.randomisation import cascading_randomisation
 from raison.models.load import load
 from raison.studies.evaluate_methods import evaluate
 from raison.testing import tiny_model
@@ -31,7 +31,7 @@ def test_shared_blocks_are_shuffled_behind_the_head():
             for name, value in other.hf.named_parameters()
             if not np.array_equal(value.detach(), plain[name].detach())
         }
-        for other in cascade(model, 3, 0)
+        for other in cascading_randomisation(model, 3, 0)
     ]
     assert moved[0] and all("classifier" in name for name in moved[0] if "pooler" not in name)
     assert any("albert_layers" in name for name in moved[-1]) and moved[0] < moved[-1]
@@ -60,9 +60,9 @@ def test_a_number_is_no_decision():
 
 def test_soft_metrics_of_a_first_written_token():
     from raison.metrics.base import Subject
-    from raison.metrics.soft import token_weights
+    from raison.metrics.soft import soft_token_weights
 
     model = tiny_model("gpt2", "causal")
     first = raison.explain(model, "The old town", "leave_one_out", target="all", units="token")[0]
     assert not len(first.units)
-    assert (token_weights(Subject(first, model)) == 1).all()
+    assert (soft_token_weights(Subject(first, model)) == 1).all()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.core.units import group_tokens
-from raison.models.codec import Codec, align
+from raison.models.codec import Codec, align_pieces_with_characters
 from raison.models.tasks.base import axis_of
 from raison.testing.tiny import tiny_model, tiny_tokenizer
 from tests.helpers.token_units import (
@@ -109,7 +109,7 @@ def in_order(spans, text):
     ],
 )
 def test_align_by_hand(names, text, expected):
-    spans = align(names, text, {"<unk>", "</s>"})
+    spans = align_pieces_with_characters(names, text, {"<unk>", "</s>"})
     assert [text[a:b] for a, b in spans] == expected
 
 
@@ -119,7 +119,7 @@ def test_align_by_hand(names, text, expected):
     st.lists(st.sampled_from(["▁", "<unk>", "a", "▁a", "漢", "é", "...", "5", "한"]), max_size=12),
 )
 def test_align_is_in_order_whatever_the_pieces_say(text, names):
-    spans = align(names, text, {"<unk>"})
+    spans = align_pieces_with_characters(names, text, {"<unk>"})
     assert len(spans) == len(names)
     in_order(spans, text)
 
@@ -132,7 +132,7 @@ def test_align_finds_pieces_that_spell_the_text(text, width):
     """Cut the normalized text anywhere: each piece lies where its letters came from."""
     spelled = "".join(unicodedata.normalize("NFKC", text).split())
     names = [spelled[i : i + width] for i in range(0, len(spelled), width)]
-    spans = align(names, text, set())
+    spans = align_pieces_with_characters(names, text, set())
     in_order(spans, text)
     for name, (a, b) in zip(names, spans, strict=True):
         assert name in "".join(unicodedata.normalize("NFKC", text[a:b]).split())

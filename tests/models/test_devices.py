@@ -161,7 +161,7 @@ def mixed() -> None:
 def explained() -> None:
     import raison
     from raison.testing import FAMILIES
-    from raison.testing.model_contract import example_texts
+    from raison.testing.model_contract import example_texts_of_contract
     from tests.helpers.cheap_specs import fitting, light, rough
 
     told, models = (
@@ -170,7 +170,7 @@ def explained() -> None:
     )
     for number, (family, task) in enumerate(models):
         twins = pair(family, task)
-        text = example_texts(twins[0])[1]
+        text = example_texts_of_contract(twins[0])[1]
         for name in fitting(twins[0])[number::3] if FEW else fitting(twins[0]):
 
             def ask(model, name=name, text=text):
@@ -187,7 +187,7 @@ def explained() -> None:
 def spread() -> None:
     """A model over two devices, as accelerate spreads those that are too large for one."""
     import raison
-    from raison.testing.model_contract import example_texts
+    from raison.testing.model_contract import example_texts_of_contract
     from tests.helpers.cheap_specs import fitting, light, rough
 
     trials = {
@@ -197,7 +197,7 @@ def spread() -> None:
     }
     for (family, task), second in some(trials.items()):
         near, _ = twins = pair(family, task)
-        text = example_texts(near)[0]
+        text = example_texts_of_contract(near)[0]
         far = raison.load(over_two(copy.deepcopy(near.hf), second), near.tokenizer, task=near.task)
         assert (far.offers, far.removals) == (near.offers, near.removals)
         assert len({parameter.device for parameter in far.hf.parameters()}) == 2
@@ -241,11 +241,11 @@ def measured() -> None:
     from raison.core.records import Example, Span
     from raison.core.registry import metrics, searches
     from raison.studies.check_compatibility import check_compatibility
-    from raison.testing.model_contract import example_texts
+    from raison.testing.model_contract import example_texts_of_contract
 
     for family, task in some([*KINDS[1:], KINDS[0], ("bert", "qa")]):
         twins = pair(family, task)
-        text = example_texts(twins[0])[0]
+        text = example_texts_of_contract(twins[0])[0]
         for search in ("greedy", "exact") if FEW else searches:
 
             def chosen(model, text=text, search=search):

@@ -21,7 +21,7 @@ from raison.models.families.big_bird import sparse_from
 from raison.models.protocol import Question, TargetSpec
 from raison.models.transformers_model import TransformersModel
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.tiny import encoder_decoder_keywords, tokenizer_of_family
+from raison.testing.tiny import encoder_decoder_config_keywords, tokenizer_of_family
 
 WRITER = {
     "hidden_size": 32,
@@ -172,14 +172,16 @@ def test_a_short_text_does_not_change_what_bigbird_says_of_a_long_one():
     after = dict(model.predict([long])[0].top)
     expected = {hf.config.id2label[i]: float(plain[i]) for i in range(len(plain))}
     assert before == after == pytest.approx(expected, abs=1e-5)
-    assert model.runner.restless and "delete" not in model.removals
+    assert model.runner.one_pass_at_a_time and "delete" not in model.removals
     assert hf.bert.encoder.attention_type == "block_sparse"  # the user's own model too is as it was
 
 
 def test_a_short_source_does_not_change_what_bigbird_pegasus_says_of_a_long_one():
     words = tokenizer_of_family("bart")
     settings = {"block_size": 4, "num_random_blocks": 2, "attention_type": "block_sparse"}
-    config = transformers.BigBirdPegasusConfig(**(encoder_decoder_keywords(len(words)) | settings))
+    config = transformers.BigBirdPegasusConfig(
+        **(encoder_decoder_config_keywords(len(words)) | settings)
+    )
     config.max_position_embeddings = 128
     torch.manual_seed(0)
     hf = transformers.BigBirdPegasusForConditionalGeneration(config).eval()
@@ -380,7 +382,7 @@ def test_windows_beyond_a_real_text_are_crossed_by_position(name, settings):
 
 def test_a_window_that_is_counted_in_tokens_is_noticed(monkeypatch):
     """Were the family's rule asked about indices, a text without gaps would not tell."""
-    monkeypatch.setattr(view_hooks, "original_positions", lambda call: None)
+    monkeypatch.setattr(view_hooks, "original_positions_in_view", lambda call: None)
     model = raison.load(*model_of("mistral", sliding_window=1024, max_position_embeddings=4096))
     assert model.removals[0] != "delete"
 
@@ -401,4 +403,4 @@ def test_gradients_are_offered_where_the_probe_is_certain_of_its_answer():
 def test_every_probe_attribute_is_of_an_ordinary_model():
     model = tiny_model("llama", "causal")
     assert isinstance(model, TransformersModel) and model.budget.rows is None
-    assert not model.runner.restless and model.runner.switches_heads
+    assert not model.runner.one_pass_at_a_time and model.runner.switches_heads

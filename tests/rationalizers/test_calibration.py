@@ -7,7 +7,7 @@ import torch
 
 from raison.rationalizers.calibration import calibrate_selector
 from raison.rationalizers.config import pruning_levels
-from raison.rationalizers.losses import kept_shares
+from raison.rationalizers.losses import kept_shares_for_sparsity
 from tests.helpers.small_rationalizers import (
     TEXTS,
     batch_of,
@@ -29,5 +29,5 @@ def test_calibration_reaches_the_asked_share(pair):
     calibrate_selector(model, lambda: [inputs])
     told = model(**inputs)
     for number, mask in enumerate(told.masks):
-        for text, share in enumerate(kept_shares(mask, told, len(shares_))):
+        for text, share in enumerate(kept_shares_for_sparsity(mask, told, len(shares_))):
             assert float(share) == pytest.approx(pruning_levels(shares_[text], 2)[number], abs=0.03)

@@ -8,7 +8,7 @@ import torch
 from raison.rationalizers.config import LossWeights, RationalizerConfig
 from raison.rationalizers.losses import (
     coherence,
-    kept_shares,
+    kept_shares_for_sparsity,
     prediction_loss,
     rationalizer_loss,
     sparsity_gap,
@@ -24,7 +24,7 @@ def test_sparsity_and_coherence_are_the_formulas():
     told = output_of(
         [[0, 1, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0]], [[0, 1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 0]]
     )
-    assert float(kept_shares(told.masks[0], told, 1)[0]) == pytest.approx(3 / 6)
+    assert float(kept_shares_for_sparsity(told.masks[0], told, 1)[0]) == pytest.approx(3 / 6)
     assert float(
         sparsity_gap(
             told, RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.5,))
@@ -42,7 +42,7 @@ def test_sparsity_and_coherence_are_the_formulas():
     for same in (0.0, 1.0):
         assert float(coherence(torch.full((1, 5), same), torch.ones(1, 5, dtype=torch.bool))) == 0
     sides = output_of([[1, 1, 0, 1]], [[1, 1, 1, 1]], side=torch.tensor([[0, 0, 1, 1]]))
-    assert [float(s) for s in kept_shares(sides.masks[0], sides, 2)] == [1.0, 0.5]
+    assert [float(s) for s in kept_shares_for_sparsity(sides.masks[0], sides, 2)] == [1.0, 0.5]
     config = RationalizerConfig(blocks=1, pruning=1, full_text="none", sparsity=(0.9, 0.3))
     assert float(sparsity_gap(sides, config)) == pytest.approx(0.1 + 0.2)
 

@@ -134,7 +134,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
     weights = load_file(tmp_path / "out" / "sst" / "short" / "seed-0" / "model.safetensors")
     blocks = {name.split(".")[3] for name in weights if ".layer." in name}
     assert len(blocks) == hf.config.num_hidden_layers - 1
-    encoder, _ = study.encoder_of_folder(
+    encoder, _ = study.encoder_for_homogeneity(
         tmp_path / "out", "sst/ordinary/seed-0"
     )  # trained, not the base; every block of it
     stored = load_file(tmp_path / "out" / "sst" / "ordinary" / "seed-0" / "model.safetensors")
@@ -142,7 +142,7 @@ def test_the_recipe_trains_judges_and_goes_on(tmp_path, monkeypatch, capsys, ope
         assert "pooler" in name or torch.equal(weight, stored[f"bert.{name}"]), name
     before = hf.bert.encoder.layer[0].output.dense.weight
     assert not torch.equal(stored["bert.encoder.layer.0.output.dense.weight"], before)
-    selecting, _ = study.encoder_of_folder(tmp_path / "out", "sst/plmr/seed-0")
+    selecting, _ = study.encoder_for_homogeneity(tmp_path / "out", "sst/plmr/seed-0")
     assert len(selecting.encoder.layer) == hf.config.num_hidden_layers
 
 

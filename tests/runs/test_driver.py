@@ -15,7 +15,7 @@ from raison.cli.app import app
 from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.records import Example
 from raison.runs.driver import run
-from raison.runs.plan import header_of
+from raison.runs.plan import plan_header_of
 from raison.runs.run_report import evaluation_of_run
 from raison.runs.run_spec import Means
 from raison.runs.status import status_of_run
@@ -28,7 +28,7 @@ from tests.helpers.runs import METHODS, parquet_of, shards_of, spec_of
 
 def test_a_run_is_what_explain_and_evaluate_say(folder, done):
     model = raison.load(str(folder / "model"))
-    header = header_of(place_of(done))
+    header = plan_header_of(place_of(done))
     assert header.texts == 60 and header.twice == 1 and header.shards > 3
     by_method: dict[str, dict[str, list[float]]] = {name: {} for name in METHODS}
     for record in records_of_run(place_of(done)):
@@ -62,7 +62,9 @@ def test_a_run_goes_on_where_shards_are_missing(folder, done, tmp_path):
     for name in sorted((tmp_path / "r" / "shards").iterdir())[::2]:
         name.unlink()
     assert verify_run(place_of(tmp_path / "r")).missing
-    assert status_of_run(place_of(tmp_path / "r")).shards_done < header_of(place_of(done)).shards
+    assert (
+        status_of_run(place_of(tmp_path / "r")).shards_done < plan_header_of(place_of(done)).shards
+    )
     with pytest.raises(InputError, match="go on with it \\(--resume\\)"):
         run(tmp_path / "r", spec_of(folder))
     run(tmp_path / "r", resume=True)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.runs.driver import run
-from raison.runs.plan import PlannedText, header_of, shard_of
-from raison.runs.planner import ShardDealer, chunks_of
+from raison.runs.plan import PlannedText, plan_header_of, shard_of
+from raison.runs.planner import ShardDealer, chunks_of_corpus
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import place_of
 from tests.helpers.runs import spec_of
@@ -27,7 +27,7 @@ on_a_busy_machine = settings(
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=60), st.integers(1, 2000))
 def test_any_shape_is_dealt_into_chunks_that_fit(sizes, most):
     texts = [PlannedText(n, tokens, Example("x")) for n, tokens in enumerate(sizes)]
-    chunks = chunks_of(texts, most)
+    chunks = chunks_of_corpus(texts, most)
     assert [n for chunk in chunks for n in chunk] == list(range(len(texts)))
     for chunk in chunks:
         assert len(chunk) == 1 or sum(sizes[n] for n in chunk) <= most
@@ -37,7 +37,7 @@ def test_any_shape_is_dealt_into_chunks_that_fit(sizes, most):
 
 def test_plans_are_dealt_by_tokens(folder, done):
     place = place_of(done)
-    header = header_of(place)
+    header = plan_header_of(place)
     seen: list[int] = []
     for number in range(header.shards):
         shard = shard_of(place, number)

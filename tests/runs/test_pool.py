@@ -43,7 +43,7 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
     )
     from raison.runs import pool
 
-    monkeypatch.setattr(pool, "serve", poisoned_serve)
+    monkeypatch.setattr(pool, "serve_as_worker", poisoned_serve)
     monkeypatch.setenv("POISON", str(tmp_path / "poison.py"))
     status = run(tmp_path / "r", spec_of(folder, chunk_tokens=40), Means(workers=2, timeout=1.5))
     assert status.state == "done" and status.failed == 2 * len(METHODS)
@@ -62,6 +62,6 @@ def test_a_poison_text_is_given_up_and_the_run_goes_on(folder, done, tmp_path, m
 
 def poisoned_serve(pipe, where, spec, means):
     exec(compile(Path(os.environ["POISON"]).read_text(), "poison", "exec"), {})
-    from raison.runs.pool import serve
+    from raison.runs.pool import serve_as_worker
 
-    serve(pipe, where, spec, means)
+    serve_as_worker(pipe, where, spec, means)

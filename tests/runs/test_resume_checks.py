@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from raison.cli.app import app
 from raison.core.errors import InputError, ModelError
 from raison.runs.driver import run
-from raison.runs.plan import header_bytes
+from raison.runs.plan import plan_header_bytes
 from raison.runs.run_spec import Means
 from raison.runs.storage import place_of
 from raison.runs.verify import verify_run
@@ -114,7 +114,7 @@ def test_a_plan_without_a_fingerprint_is_of_an_earlier_raison(folder, copied):
     path = copied / "plan" / "header.json"
     told = json.loads(path.read_text())
     path.write_bytes(
-        header_bytes({k: v for k, v in told.items() if k not in ("sum", "fingerprint")})
+        plan_header_bytes({k: v for k, v in told.items() if k not in ("sum", "fingerprint")})
     )
     assert run(copied, resume=True).state == "done"
     with pytest.raises(InputError, match="before raison kept a fingerprint"):

@@ -11,7 +11,7 @@ from raison.core.errors import InputError
 from raison.runs import checked_lines
 from raison.runs.driver import run
 from raison.runs.maintenance import compact_shards, repair_run
-from raison.runs.plan import header_of
+from raison.runs.plan import plan_header_of
 from raison.runs.run_report import evaluation_of_run
 from raison.runs.run_spec import RunSpec
 from raison.runs.status import status_of_run
@@ -86,7 +86,7 @@ def test_a_shard_beyond_the_plan_is_told(copied):
         checked_lines.pack_lines(found.records(), [99])
     )
     assert "the plan has none of that number" in str(verify_run(place_of(copied)).damage[0])
-    assert status_of_run(place_of(copied)).shards_done == header_of(place_of(copied)).shards
+    assert status_of_run(place_of(copied)).shards_done == plan_header_of(place_of(copied)).shards
     with pytest.raises(InputError, match=r"holds a shard 99.*raison store repair"):
         run(copied, resume=True)
     with pytest.raises(InputError, match="none of that number"):

@@ -13,7 +13,7 @@ from raison.show.agreement_measures import (
     chance_of_sharing_strongest,
     close_method_pairs,
     comparable_scores,
-    count_inversions,
+    count_inversions_of_scores,
     count_of_strongest_units,
     count_shared_strongest,
     kendall_tau_b,
@@ -89,7 +89,7 @@ def test_inversions_are_counted():
     random = np.random.default_rng(1)
     for size in (1, 2, 3, 17, 100):
         places = random.integers(0, size, size)
-        assert count_inversions(places) == sum(
+        assert count_inversions_of_scores(places) == sum(
             places[i] > places[j] for i, j in combinations(range(size), 2)
         )
 

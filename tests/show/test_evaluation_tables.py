@@ -110,7 +110,11 @@ def test_small_reports(model):
 def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
     from rich.console import Console
 
-    from raison.show.evaluation_tables import TOO_NARROW, evaluation_summary, warning_of_few_texts
+    from raison.show.evaluation_tables import (
+        TOO_NARROW,
+        evaluation_summary,
+        warning_of_few_evaluated_texts,
+    )
     from raison.show.latex import to_latex
     from raison.show.terminal.evaluation import print_evaluation, print_paired_tests
 
@@ -128,9 +132,9 @@ def test_tables_of_few_texts_say_that_intervals_may_be_too_narrow(result):
     print_paired_tests(compare(result, "leave_one_out", "random"), console)
     assert " ".join(out.getvalue().split()).count(TOO_NARROW) == 2
     assert (
-        not warning_of_few_texts(1)
-        and not warning_of_few_texts(50)
-        and warning_of_few_texts(1, 49, 50) == [TOO_NARROW]
+        not warning_of_few_evaluated_texts(1)
+        and not warning_of_few_evaluated_texts(50)
+        and warning_of_few_evaluated_texts(1, 49, 50) == [TOO_NARROW]
     )
     fifty = replace(result, texts=(*result.texts,) * 50)
     assert TOO_NARROW not in evaluation_as_markdown(fifty) and TOO_NARROW.partition(" ")[

@@ -10,9 +10,9 @@ from raison.core.errors import InputError, Unsupported
 from raison.core.records import Example
 from raison.metrics.statistics import mean_interval
 from raison.studies import marginalised
-from raison.studies.check_compatibility import WORDS, check_compatibility, measure_repetition
+from raison.studies.check_compatibility import WORDS, check_compatibility, check_repetition
 from raison.studies.context_blocks import encode_blocks
-from raison.studies.random_parts import loss_of_frequencies, random_targets
+from raison.studies.random_parts import loss_of_token_frequencies, random_targets
 from raison.studies.word_repetition import frequent_words
 from raison.testing.tiny import tiny_model
 
@@ -105,7 +105,7 @@ def test_a_missing_token_is_marginalised_over_the_vocabulary(writer, monkeypatch
 def test_a_word_alone_is_asked_about_at_every_position(writer):
     """Against Hugging Face's own logits for the one word, at that position."""
     encodings = encode_blocks(writer, TEXTS, 20)
-    rows = measure_repetition(writer, encodings, 12)
+    rows = check_repetition(writer, encodings, 12)
     words = frequent_words(writer, [each.texts[-1] for each in encodings], WORDS)
     if writer.hf.config.model_type == "llama":  # a tokenizer that knows too few of these words
         assert rows == [] and len(words) < 2
@@ -130,13 +130,13 @@ def test_with_rotary_positions_a_word_alone_is_the_same_everywhere():
     model = tiny_model("qwen", "causal")
     encodings = encode_blocks(model, TEXTS, 20)
     assert not encodings[0].fixed.any()
-    alone = [row.alone for row in measure_repetition(model, encodings, 12)]
+    alone = [row.alone for row in check_repetition(model, encodings, 12)]
     np.testing.assert_allclose(alone, alone[0], rtol=1e-6)
 
 
 def test_frequencies_are_counted_without_the_place_itself(writer):
     encodings = encode_blocks(writer, TEXTS, 20)
-    loss = loss_of_frequencies(writer, encodings)
+    loss = loss_of_token_frequencies(writer, encodings)
     written = np.concatenate([each.ids[~each.fixed] for each in encodings])
     size = writer.hf.get_input_embeddings().num_embeddings
     values, counts = np.unique(written, return_counts=True)

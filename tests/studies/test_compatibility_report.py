@@ -14,17 +14,17 @@ from raison.studies.compatibility_report import (
     SubsetPerplexity,
     compatibility_verdict,
 )
-from raison.studies.random_parts import compare_with_fewer
+from raison.studies.random_parts import compare_with_smaller_parts
 
 
 def test_more_context_is_compared_with_less_in_the_same_places():
     losses = [{2: 1.0, 5: 1.5, None: 3.0}, {2: 2.0, None: 2.5}, {2: 1.0, 5: 3.0, None: 1.5}]
     two, five, whole = (SubsetPerplexity(size, 1.0, 1.0, 1.0, 3) for size in (2, 5, None))
-    worst = compare_with_fewer(whole, [two, five], losses, 0)
+    worst = compare_with_smaller_parts(whole, [two, five], losses, 0)
     assert worst.fewer == 2 and worst.ratio == pytest.approx(np.exp(np.mean([2.0, 0.5, 0.5])))
     assert worst.ratio_low == pytest.approx(np.exp(mean_interval([2.0, 0.5, 0.5]).low))
     assert (
-        compare_with_fewer(whole, [two, five], [{2: 3.0, None: 1.0}] * 2, 0).ratio == 1.0
+        compare_with_smaller_parts(whole, [two, five], [{2: 3.0, None: 1.0}] * 2, 0).ratio == 1.0
     )  # more helps
 
 

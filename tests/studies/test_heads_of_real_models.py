@@ -82,7 +82,7 @@ def test_few_heads_of_minilm_pass(gold):
 @pytest.mark.registry
 def test_treebank_and_parser_agree(gold, minilm, data_dir, parser):
     texts = [sentence.text for sentence in conllu.read_conllu(data_dir / EWT, 400)]
-    found = agree(gold, head_statistics(minilm, list(spacy_trees.parse_texts(texts))))
+    found = agree(gold, head_statistics(minilm, list(spacy_trees.parse_texts_with_spacy(texts))))
     assert max(found[k] for k in RELATIONS) < 0.05
     assert found["jaccard"] >= 0.8
 
@@ -91,7 +91,7 @@ def test_treebank_and_parser_agree(gold, minilm, data_dir, parser):
 @pytest.mark.registry
 def test_treebank_and_parser_agree_on_the_whole_split(minilm, data_dir, parser, record_property):
     trees = conllu.read_conllu(data_dir / EWT)
-    parsed = list(spacy_trees.parse_texts([sentence.text for sentence in trees]))
+    parsed = list(spacy_trees.parse_texts_with_spacy([sentence.text for sentence in trees]))
     found = agree(head_statistics(minilm, trees), head_statistics(minilm, parsed))
     for name, value in found.items():
         record_property(name, round(value, 4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raison.studies.prompts import answer_quality, question_prompt
+from raison.studies.prompts import quality_of_prompted_answers, question_prompt
 
 
 def test_a_prompt_carries_the_gold_span():
@@ -41,7 +41,7 @@ def test_answers_are_marked_as_squad_does():
         Example("Who?", context, label="Ann", meta={"answers": [[0, 3], [8, 11]]}),
         Example("Who?", context, label="Ann", meta={"answers": [[0, 3]]}),
     ]
-    assert answer_quality(["Bob", "Ann Bob"], examples) == (
+    assert quality_of_prompted_answers(["Bob", "Ann Bob"], examples) == (
         "Its answers to these questions: exact match 50.0 %, F1 83.3 %."
     )
 
@@ -54,7 +54,7 @@ def test_a_language_model_is_asked_and_explained_by_its_answer(monkeypatch):
 
     monkeypatch.setattr(prompts, "LONGEST", 2)  # random weights write what no tokenizer would
     model = tiny_model("llama", "causal")
-    asked = prompts.with_written_answer(
+    asked = prompts.prompt_with_written_answer(
         model,
         Example.from_template(
             "{context} Q: {question} A:", context="It fell down.", question="What?"

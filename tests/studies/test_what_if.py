@@ -9,7 +9,7 @@ import pytest
 
 import raison
 from raison.core.errors import Unsupported
-from raison.studies.what_if import explain_without_heads, heads_of_answer, name_of_outcome
+from raison.studies.what_if import explain_without_heads, heads_of_answer, name_of_answer_instead
 from raison.testing import tiny_hf, tiny_model
 from tests.helpers.web_client import TEXT
 
@@ -36,8 +36,8 @@ def test_a_label_among_several_is_yes_or_no():
     hf.config.problem_type = "multi_label_classification"
     model = raison.load(hf, tokenizer)
     target = model.definition.target_of(1)
-    assert name_of_outcome(model, target, np.array([0])) == f"not {target.text}"
-    assert name_of_outcome(model, target, np.array([1])) == target.text
+    assert name_of_answer_instead(model, target, np.array([0])) == f"not {target.text}"
+    assert name_of_answer_instead(model, target, np.array([1])) == target.text
 
 
 def test_heads_that_stay_on_are_not_called_off():

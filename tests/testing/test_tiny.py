@@ -8,7 +8,7 @@ import numpy as np
 
 import raison
 from raison.testing import tiny_model
-from raison.testing.model_contract import with_padding
+from raison.testing.model_contract import model_with_padding
 
 TEXT = "The old town lies on a hill"
 
@@ -30,7 +30,7 @@ def test_tiny_models_are_the_same_in_every_process():
 
 def test_examples_may_change_their_budget():
     model = tiny_model("bert", "classification")
-    small = with_padding(model, "exact")
+    small = model_with_padding(model, "exact")
     small.budget = replace(model.budget, tokens=16)
     np.testing.assert_allclose(
         raison.explain(small, TEXT).scores, raison.explain(model, TEXT).scores, atol=1e-9

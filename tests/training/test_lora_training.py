@@ -11,7 +11,7 @@ from raison.core.records import Example
 from raison.models.load import load
 from raison.models.lora_merge import merge_adapter
 from raison.testing import tiny_hf
-from raison.training.language_model_rows import text_blocks
+from raison.training.language_model_rows import language_model_blocks
 from raison.training.train_compatibility import train_compatibility
 from raison.training.word_dropout_attention import word_dropout_attention
 from tests.helpers.training import SMALL, setup_of
@@ -47,7 +47,7 @@ def test_lora_trains_the_adapter_alone_and_merges_without_peft(prose, tmp_path):
         fresh, _ = tiny_hf(family, "causal", double=False)
         merged = load(merge_adapter(fresh, out), tokenizer)
         task, _ = setup_of(merged, length=32)
-        material = text_blocks(
+        material = language_model_blocks(
             model, [Example(prose.read_text(encoding="utf-8"))], length=32, held=0.05, batch=4
         )
         with word_dropout_attention(fresh):

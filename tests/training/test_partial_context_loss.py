@@ -11,7 +11,7 @@ import torch
 from raison.core.records import Example, Target
 from raison.models.load import load
 from raison.models.protocol import Question
-from raison.models.tasks.continuation import extended
+from raison.models.tasks.continuation import extended_encoding
 from raison.testing import tiny_hf
 from raison.training.partial_context_loss import draw_token_subsets, subset_perplexities
 from raison.training.seeds import seeded_generator
@@ -39,10 +39,16 @@ def test_perplexities_are_those_of_raison_itself(family):
                     blank = model.encode([Example(model.codec.text(row.source[:-1]))])[0]
                     if blank.ids[:-1].tolist() != list(row.source):
                         pytest.fail("the source is cut in another way")
-                    encoding, at = extended(blank, row.target, model.codec), len(row.source)
+                    encoding, at = (
+                        extended_encoding(blank, row.target, model.codec),
+                        len(row.source),
+                    )
                 else:
                     blank = model.encode([Example("The")])[0]
-                    encoding, at = extended(blank, row.target[len(blank) :], model.codec), 0
+                    encoding, at = (
+                        extended_encoding(blank, row.target[len(blank) :], model.codec),
+                        0,
+                    )
                     data = encoding.to_dict() | {"ids": list(row.target)}
                     encoding = type(encoding).from_dict(data)
                 for i in range(len(row.target) if family == "bart" else len(row.target) - 1):

@@ -13,8 +13,8 @@ from raison.models.load import load
 from raison.testing import tiny_hf
 from raison.training.compatibility_settings import CompatibilityTraining
 from raison.training.feed import BatchFeed
-from raison.training.language_model_rows import text_blocks
-from raison.training.train_compatibility import train_compatibility, trainable_copy
+from raison.training.language_model_rows import language_model_blocks
+from raison.training.train_compatibility import copy_for_compatibility, train_compatibility
 from raison.training.training_folder import TrainingNotSaved
 from raison.training.word_dropout import DropoutSide, draw_keeps, keep_rule_of
 from tests.helpers.training import PAIRS, SMALL, literal
@@ -34,7 +34,7 @@ def test_the_control_is_plain_training(prose, tmp_path):
     assert all(
         torch.equal(old, new) for old, new in zip(before, hf.parameters(), strict=True)
     )  # the user's own
-    material = text_blocks(
+    material = language_model_blocks(
         model, [Example(prose.read_text(encoding="utf-8"))], length=24, held=0.05, batch=4
     )
     expected = literal(hf, BatchFeed(material.train, 4, 0), None, 4, 0, 1e-3)
@@ -63,7 +63,7 @@ def test_frozen_weights_are_trained_in_full_and_computed_positions_are_not(tmp_p
     )
     learned = {
         name
-        for name, p in trainable_copy(model, CompatibilityTraining()).named_parameters()
+        for name, p in copy_for_compatibility(model, CompatibilityTraining()).named_parameters()
         if p.requires_grad
     }
     assert learned == {n for n, _ in hf.named_parameters() if "embed_positions" not in n}

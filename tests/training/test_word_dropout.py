@@ -13,7 +13,7 @@ from raison.training.seeds import seeded_generator
 from raison.training.word_dropout import (
     DropoutSide,
     Keeps,
-    allowed_attention_pairs,
+    attention_pairs_after_dropout,
     draw_keeps,
     keep_rule_of,
     keep_rules,
@@ -127,7 +127,7 @@ def test_rules_that_do_not_exist():
 def test_pairs_follow_the_definition():
     keep = sample("bernoulli(heads=each)", 5, 7, 3)
     for kind in ("self", "decoder", "encoder", "cross"):
-        found = allowed_attention_pairs(keep, kind, 7)
+        found = attention_pairs_after_dropout(keep, kind, 7)
         for b, h, i, j in np.ndindex(5, 3, 7, 7):
             kept = bool(keep[b, h, j])
             expected = kept if kind == "cross" else kept or i == j

@@ -10,14 +10,14 @@ from raison.core.errors import Unsupported
 from raison.core.records import Example, Target
 from raison.models.load import load
 from raison.models.protocol import Question
-from raison.models.tasks.continuation import extended
+from raison.models.tasks.continuation import extended_encoding
 from raison.testing import tiny_hf
 from raison.testing.precision import Float64
 from raison.training.seeds import seeded_generator
 from raison.training.word_dropout import Keeps, keep_rule_of
 from raison.training.word_dropout_attention import (
+    attention_keeping_only,
     heads_within_reach,
-    keeping_only,
     word_dropout_attention,
 )
 
@@ -67,7 +67,7 @@ def test_keeping_everything_is_no_dropout_bit_for_bit(family):
                 dtype=torch.bool,
             )
             source = None if family in DECODERS else torch.ones(2, 2, 9, dtype=torch.bool)
-            with keeping_only(Keeps(target, source)):
+            with attention_keeping_only(Keeps(target, source)):
                 kept = hf(**inputs, use_cache=False).logits
     assert torch.equal(plain, outside)
     assert torch.equal(plain, kept)
@@ -91,7 +91,7 @@ def test_decoder_rows_are_the_sets_that_evaluation_asks_about(family, precise):
         keep[..., 0] = True  # [CLS], which evaluation never removes
     keep[1, :, 1:] = False  # almost nothing
     ids = torch.from_numpy(encoding.ids.copy())[None].expand(3, -1)
-    with word_dropout_attention(hf), keeping_only(Keeps(keep)), torch.no_grad():
+    with word_dropout_attention(hf), attention_keeping_only(Keeps(keep)), torch.no_grad():
         told = hf(
             input_ids=ids, attention_mask=torch.ones_like(ids), use_cache=False
         ).logits.log_softmax(-1)
@@ -114,7 +114,7 @@ def test_encoder_decoder_rows_are_the_sets_that_evaluation_asks_about(family, pr
     """The same with a source, of which one example keeps nothing at all."""
     hf, tokenizer = tiny_hf(family, "seq2seq")
     model = load(hf, tokenizer)
-    encoding = extended(model.encode([Example(TEXT)])[0], [9, 30, 17, 41, 25], model.codec)
+    encoding = extended_encoding(model.encode([Example(TEXT)])[0], [9, 30, 17, 41, 25], model.codec)
     first = model.first_position(encoding)  # of what is written
     length, size = first - 1, len(encoding)
     heads = heads_within_reach(hf, family)
@@ -133,7 +133,7 @@ def test_encoder_decoder_rows_are_the_sets_that_evaluation_asks_about(family, pr
         "attention_mask": torch.ones(4, length, dtype=torch.long),
         "decoder_input_ids": ids[None, length : size - 1].expand(4, -1),
     }
-    with word_dropout_attention(hf), keeping_only(Keeps(target, source)), torch.no_grad():
+    with word_dropout_attention(hf), attention_keeping_only(Keeps(target, source)), torch.no_grad():
         told = hf(**inputs, use_cache=False).logits.log_softmax(-1)
     questions = []
     for place in range(first, size):
@@ -157,7 +157,7 @@ def test_without_a_kept_source_the_source_does_not_matter(precise):
         layer.encoder_attn.out_proj.register_forward_pre_hook(
             lambda module, args: seen.append(args[0])
         )
-    with word_dropout_attention(hf), keeping_only(Keeps(None, none)):
+    with word_dropout_attention(hf), attention_keeping_only(Keeps(None, none)):
         logits = hf(**inputs, use_cache=False).logits
         other = hf(**{**inputs, "input_ids": inputs["input_ids"].flip(1)}, use_cache=False).logits
     assert len(seen) == 4 and not any(written.any() for written in seen)
@@ -168,7 +168,7 @@ def test_without_a_kept_source_the_source_does_not_matter(precise):
         hf.model.encoder.layers[0].fc1.weight.grad is None
         or not hf.model.encoder.layers[0].fc1.weight.grad.any()
     )
-    with word_dropout_attention(hf), keeping_only(Keeps(None, ~none)):
+    with word_dropout_attention(hf), attention_keeping_only(Keeps(None, ~none)):
         assert not torch.equal(hf(**inputs, use_cache=False).logits, logits)
 
 
@@ -183,7 +183,7 @@ def test_heads_of_their_own_see_their_own_words():
     keep[:, 0, 4] = False
 
     def last(given):
-        with word_dropout_attention(hf), keeping_only(Keeps(keep)), torch.no_grad():
+        with word_dropout_attention(hf), attention_keeping_only(Keeps(keep)), torch.no_grad():
             return hf(**given, use_cache=False).logits[:, -1]
 
     assert not torch.equal(last(inputs), last(changed))

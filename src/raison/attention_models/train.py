@@ -111,7 +111,9 @@ def train_classifier(
         width: int | None = config.width
     else:
         settings = dict(config or {})
-        config = ClassifierConfig.from_settings(with_provisional_width(settings, training))
+        config = ClassifierConfig.from_settings(
+            training_config_with_provisional_width(settings, training)
+        )
         width = config.width if "width" in settings else None
     normalizer_of(config.normalizer)  # a name or a parameter that is wrong is said at once
     model_on_device(torch.empty(0), device)  # and so is a device that is not there
@@ -136,7 +138,7 @@ def train_classifier(
     return RepeatedTraining.from_dict(report)
 
 
-def with_provisional_width(
+def training_config_with_provisional_width(
     config: Mapping[str, object], training: ClassifierTraining
 ) -> dict[str, object]:
     """A width that fits, where that of the vectors is not known yet."""
@@ -163,12 +165,12 @@ def train_one_classifier(
         skip_broken=experiment.skip_broken,
     )
     labels = labels_of_parts(parts)
-    tokenizer = words_tokenizer(texts_with_pairs(parts["train"]), least=training.least)
+    tokenizer = words_tokenizer(training_texts_with_pairs(parts["train"]), least=training.least)
 
     vectors = word_vectors(
         training.embeddings, experiment.config.width, tokenizer, seeded_generator(seed, VECTORS)
     )
-    config = config_for_vectors(experiment, vectors)
+    config = training_config_for_vectors(experiment, vectors)
     lines = read_labelled_lines(parts, tokenizer, labels, config.longest)
     if len(lines.parts["train"]) < training.batch:
         raise InputError(
@@ -178,7 +180,7 @@ def train_one_classifier(
     model = new_classifier(config, tokenizer, labels, vectors.vectors, seed)
     model_on_device(model, experiment.device)
     model.words.requires_grad_(not training.freezes_embeddings)
-    fitted = fit_classifier(model, lines, config, training, folder, seed)
+    fitted = fit_attention_classifier(model, lines, config, training, folder, seed)
 
     test = None
     if "test" in lines.parts:
@@ -203,11 +205,13 @@ def train_one_classifier(
         cpu_minutes=round(fitted.seconds / 60, 2),
         command=experiment.command,
     )
-    write_classifier(folder, model, tokenizer, report)
+    write_attention_classifier(folder, model, tokenizer, report)
     return report
 
 
-def config_for_vectors(experiment: ClassifierExperiment, vectors: WordVectors) -> ClassifierConfig:
+def training_config_for_vectors(
+    experiment: ClassifierExperiment, vectors: WordVectors
+) -> ClassifierConfig:
     """The config with the width of the word vectors, and the length that the training asks for."""
     training, size = experiment.training, vectors.vectors.shape[1]
     if experiment.width is not None and size != experiment.width:
@@ -221,7 +225,7 @@ def config_for_vectors(experiment: ClassifierExperiment, vectors: WordVectors) -
     return config
 
 
-def texts_with_pairs(examples: Sequence[Example]) -> list[str]:
+def training_texts_with_pairs(examples: Sequence[Example]) -> list[str]:
     """Every text, and the second one of every pair behind its first."""
     texts = []
     for example in examples:
@@ -231,7 +235,7 @@ def texts_with_pairs(examples: Sequence[Example]) -> list[str]:
     return texts
 
 
-def write_classifier(
+def write_attention_classifier(
     folder: Path,
     model: AttentionClassifier,
     tokenizer: PreTrainedTokenizerBase,
@@ -248,7 +252,7 @@ def write_classifier(
         (folder / name).unlink(missing_ok=True)
 
 
-def fit_classifier(
+def fit_attention_classifier(
     model: AttentionClassifier,
     lines: LabelledLines,
     config: ClassifierConfig,
@@ -265,7 +269,7 @@ def fit_classifier(
         return evaluate_classifier(model, lines.parts["dev"]).to_dict()
 
     def loss(_: torch.nn.Module, batch: Sequence[LabelledLine], part: int) -> torch.Tensor:
-        return classifier_loss(
+        return attention_classifier_loss(
             model, batch, training, seeded_generator(seed, part, CORRUPTED_WORDS)
         )
 
@@ -297,7 +301,7 @@ def fit_classifier(
     return fitted
 
 
-def classifier_loss(
+def attention_classifier_loss(
     model: AttentionClassifier,
     lines: Sequence[LabelledLine],
     training: ClassifierTraining,

@@ -52,7 +52,7 @@ def glove_vectors(
         )
     size = len(next(iter(known.values())))
     if width is not None and size != width:
-        raise wrong_width(path, size, width)
+        raise wrong_width_of_vectors(path, size, width)
 
     spread = float(np.std(np.stack(list(known.values()))))
     vectors = torch.randn(len(words), size, generator=generator) * spread
@@ -63,7 +63,7 @@ def glove_vectors(
     return vectors, len(known)
 
 
-def wrong_width(path: Path, size: int, width: int) -> InputError:
+def wrong_width_of_vectors(path: Path, size: int, width: int) -> InputError:
     """The error of a file whose vectors are not as wide as the model."""
     return InputError(
         f"{path.name} has vectors of {size} numbers, and the model wants {width}: set width to {size}."
@@ -102,7 +102,7 @@ def read_vectors_of_file(path: Path, wanted: set[str], width: int | None) -> dic
                 continue  # word2vec's first line: how many, how wide
             size = size or len(values)
             if width is not None and len(values) != width:
-                raise wrong_width(path, len(values), width)
+                raise wrong_width_of_vectors(path, len(values), width)
             if len(values) != size:
                 raise InputError(
                     f"Line {number} of {path.name} has {len(values)} numbers instead of {size}."

@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 
 
-def show_version(wanted: bool) -> None:
+def show_version_of_command(wanted: bool) -> None:
     if wanted:
         print(__version__)
         raise typer.Exit()
@@ -34,7 +34,9 @@ def show_version(wanted: bool) -> None:
 def common(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", callback=show_version_of_command, is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Why did the model predict this, and can you trust the answer?"""

@@ -8,8 +8,8 @@ from typing import Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.inputs import check_at_least, files_of_data
-from raison.core.outputs import check_outputs, replacing
+from raison.cli.inputs import check_input_at_least, input_files_of_data
+from raison.core.outputs import check_outputs, replacing_output
 
 Data = Annotated[
     str, typer.Option("-d", "--data", help="Labelled texts: a data set or a file(text=…, label=…).")
@@ -78,11 +78,11 @@ def audit_command(
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
     """Run every test that decides whether the attention of a classifier explains anything."""
-    check_at_least("--permutations", permutations, 1)
-    check_at_least("--show", show, 0)
-    check_at_least("--epochs", epochs, 1)
+    check_input_at_least("--permutations", permutations, 1)
+    check_input_at_least("--show", show, 0)
+    check_input_at_least("--epochs", epochs, 1)
     inputs: list[str | Path | None] = [model]
-    inputs += [*files_of_data(data, data_dir), *files_of_data(train, data_dir)]
+    inputs += [*input_files_of_data(data, data_dir), *input_files_of_data(train, data_dir)]
     check_outputs([html], force=force, inputs=inputs)
     from raison.cli.progress import waiting
 
@@ -103,7 +103,7 @@ def audit_command(
     if html is not None:
         from raison.show.html.audit import audit_page
 
-        with replacing(html) as half:
+        with replacing_output(html) as half:
             half.write_text(audit_page(found), encoding="utf-8")
     if json:
         print(found.to_json())

@@ -43,7 +43,7 @@ class CommandGroup(typer.core.TyperGroup):
         for name, entry in self.entries.items():
             self.commands[name] = typer.core.TyperCommand(name, help=entry.sentence)
         for name, (group, sentence) in self.groups.items():
-            self.commands[name] = named_command(name, app_of_group(group, sentence))
+            self.commands[name] = named_command(name, app_of_command_group(group, sentence))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is called, with its options."""
@@ -64,7 +64,7 @@ def app_of_command(entry: CommandEntry) -> typer.Typer:
     return app
 
 
-def app_of_group(group: type[CommandGroup], sentence: str) -> typer.Typer:
+def app_of_command_group(group: type[CommandGroup], sentence: str) -> typer.Typer:
     """An app of the commands of a group."""
     app = typer.Typer(
         cls=group, help=sentence, no_args_is_help=True, rich_markup_mode=None, add_completion=False

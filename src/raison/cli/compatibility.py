@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.inputs import check_at_least, files_of_data
+from raison.cli.inputs import check_input_at_least, input_files_of_data
 from raison.core.outputs import check_outputs
 
 Data = Annotated[
@@ -51,11 +51,11 @@ def compatibility_command(
     trust_remote_code: options.RemoteCode = False,
 ) -> None:
     """Measure how a language model behaves where most of its context is missing, which rationales rest on."""
-    check_at_least("--limit", limit, 1)
-    check_at_least("--length", length, 8)
-    check_at_least("--targets", targets, 1)
-    check_at_least("--truths", truths, 0)
-    check_outputs([figure], force=force, inputs=[model, *files_of_data(data, data_dir)])
+    check_input_at_least("--limit", limit, 1)
+    check_input_at_least("--length", length, 8)
+    check_input_at_least("--targets", targets, 1)
+    check_input_at_least("--truths", truths, 0)
+    check_outputs([figure], force=force, inputs=[model, *input_files_of_data(data, data_dir)])
     if figure is not None:
         from raison.show.figure.savefig import check_picture_ending
 

@@ -10,9 +10,9 @@ import typer
 
 from raison.cli import options
 from raison.cli.explain import DEFAULT_MODEL
-from raison.cli.inputs import files_of_data, files_of_methods
+from raison.cli.inputs import input_files_of_data, input_files_of_methods
 from raison.core.errors import InputError
-from raison.core.outputs import check_outputs, replacing
+from raison.core.outputs import check_outputs, replacing_output
 
 if TYPE_CHECKING:
     from raison.core.evaluation import Evaluation
@@ -101,8 +101,8 @@ def evaluate_command(
     force: options.Force = False,
 ) -> None:
     """Measure explanations on a data set: methods x metrics, with intervals, curves and cost."""
-    check_result_endings(out or [])
-    check_limit(limit)
+    check_endings_of_evaluation_files(out or [])
+    check_limit_of_evaluation(limit)
     if method and explanations:
         raise InputError(
             "--explanations measures what was made elsewhere, so it takes no -M: leave one of them away."
@@ -112,8 +112,8 @@ def evaluate_command(
     inputs: list[str | Path | None] = [
         model,
         explanations,
-        *files_of_data(data, data_dir),
-        *files_of_methods(method or []),
+        *input_files_of_data(data, data_dir),
+        *input_files_of_methods(method or []),
     ]
     check_outputs([*(out or []), export], force=force, inputs=inputs)
     from raison.cli.progress import waiting
@@ -128,14 +128,14 @@ def evaluate_command(
         measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data or explanations}")
         result = study.evaluate(
-            loaded_or_name(model, device, allow_pickle, trust_remote_code), data, chosen, measures,
+            model_to_evaluate_or_name(model, device, allow_pickle, trust_remote_code), data, chosen, measures,
             split=split, limit=limit, target="gold" if gold_target else "predicted", units=units, removal=removal,
             seed=seed, skip_broken=skip_broken, data_dir=data_dir, explanations=explanations, export=export,
         )  # fmt: skip
     publish_evaluation(result, json, out or [])
 
 
-def loaded_or_name(
+def model_to_evaluate_or_name(
     model: str, device: str | None, allow_pickle: bool, trust_remote_code: bool
 ) -> Model | str:
     """The model, or its name where nothing is said about opening it: a study may do without it."""
@@ -168,7 +168,7 @@ def compare_command(
     json: options.OneJson = False,
 ) -> None:
     """Test whether one method is better than another on the same texts: differences, p-values, effect sizes."""
-    check_limit(limit)
+    check_limit_of_evaluation(limit)
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
@@ -180,7 +180,7 @@ def compare_command(
         measures = metric_list(metric or study.DEFAULT_METRICS)
         wait(f"evaluating {model} on {data}")
         result = study.evaluate(
-            loaded_or_name(model, device, allow_pickle, trust_remote_code), data, chosen, measures,
+            model_to_evaluate_or_name(model, device, allow_pickle, trust_remote_code), data, chosen, measures,
             split=split, limit=limit, target="gold" if gold_target else "predicted", units=units, removal=removal,
             seed=seed, skip_broken=skip_broken, data_dir=data_dir,
         )  # fmt: skip
@@ -199,7 +199,7 @@ def compare_command(
     print_paired_tests(verdicts, console)
 
 
-def check_result_endings(files: list[Path]) -> None:
+def check_endings_of_evaluation_files(files: list[Path]) -> None:
     """Refuse a name whose ending tells no form of a result."""
     for path in files:
         if path.suffix.lower() not in FORMS:
@@ -208,7 +208,7 @@ def check_result_endings(files: list[Path]) -> None:
             )
 
 
-def check_limit(limit: int | None) -> None:
+def check_limit_of_evaluation(limit: int | None) -> None:
     if limit is not None and limit < 1:
         raise InputError(f"--limit is a whole number from 1 up, not {limit}.")
 
@@ -232,6 +232,6 @@ def publish_evaluation(result: Evaluation, json: bool, files: list[Path]) -> Non
         ".html": evaluation_page,
     }
     for path in files:
-        with replacing(path) as half:
+        with replacing_output(path) as half:
             half.write_text(writers[path.suffix.lower()](result), encoding="utf-8")
         print(f"wrote {path}", file=sys.stderr)

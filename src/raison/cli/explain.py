@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.inputs import files_of_methods
+from raison.cli.inputs import input_files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of_options, target_of_option
+from raison.cli.texts import example_of_text_options, target_of_text_option
 from raison.core.errors import InputError, MethodFailed
 from raison.core.outputs import check_outputs
 
@@ -54,13 +54,13 @@ def explain_command(
 
     Several methods stand side by side, with how far they agree.
     """
-    example = example_of_options(text, pair, question, context)
+    example = example_of_text_options(text, pair, question, context)
     names = method or []
-    inputs: list[str | Path | None] = [model, context, *files_of_methods(names)]
+    inputs: list[str | Path | None] = [model, context, *input_files_of_methods(names)]
     check_outputs((html, out, figure), force=force, inputs=inputs)
     check_figure_ending(figure)
     if difference:
-        check_difference(names, prints_records=json, figure=figure)
+        check_options_of_explained_difference(names, prints_records=json, figure=figure)
     if seed < 0:
         raise InputError(f"A seed is a whole number from 0 up, not {seed}.")
     from raison.cli.progress import waiting
@@ -78,7 +78,7 @@ def explain_command(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
         request = Request(
-            target=target_of_option(target),
+            target=target_of_text_option(target),
             contrast=contrast,
             output=output,
             units=units,
@@ -95,7 +95,9 @@ def explain_command(
         raise MethodFailed(" ".join(map(str, failures)))
 
 
-def check_difference(methods: Sequence[str], *, prints_records: bool, figure: Path | None) -> None:
+def check_options_of_explained_difference(
+    methods: Sequence[str], *, prints_records: bool, figure: Path | None
+) -> None:
     """Refuse a picture of a difference that there is not, or that has no place."""
     if len(methods) < 2:
         raise InputError("--difference needs two methods: name them with -M A -M B.")
@@ -114,10 +116,10 @@ def explain_by_methods(
 ) -> tuple[list[Explanation], list[MethodFailed]]:
     """Explanations with methods beside each other, and the methods that failed; not all may fail."""
     from raison.engine import run_methods
-    from raison.methods.base import check_needs
+    from raison.methods.base import check_needs_of_method
 
     for method in methods:
-        check_needs(method, model)
+        check_needs_of_method(method, model)
     by_method, failures = [], []
     runs = run_methods(
         model,

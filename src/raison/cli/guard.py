@@ -29,10 +29,10 @@ def guarded(command: Command) -> Command:
 
     @wraps(command)
     def run(*args: object, **kwargs: object) -> None:
-        from raison.models.panics import is_panic, unheard
+        from raison.models.panics import is_panic, unheard_panics
 
         try:
-            with unheard():
+            with unheard_panics():
                 command(*args, **kwargs)
             sys.stdout.flush()  # a full disk is told now, not when Python ends
         except RaisonError as error:
@@ -48,7 +48,7 @@ def guarded(command: Command) -> Command:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
         except OSError as error:
-            drop_unwritten_output()
+            guard_against_unwritten_output()
             place = f": {error.filename}" if error.filename else ""
             say_on_stderr(f"{error.strerror or error}{place}.")
             raise SystemExit(1) from None
@@ -71,7 +71,7 @@ def guarded(command: Command) -> Command:
     return run
 
 
-def drop_unwritten_output() -> None:
+def guard_against_unwritten_output() -> None:
     """What could not be written to standard output is not tried again at the end, where nobody can tell it."""
     try:
         sys.stdout.flush()

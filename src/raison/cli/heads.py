@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.results import check_figure_ending, print_json, print_written
+from raison.cli.results import (
+    check_figure_ending,
+    print_results_as_json,
+    print_written_result_files,
+)
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -132,7 +136,9 @@ def heads_command(
             artifact = open_heads(heads)
         elif data is not None:
             wait(f"reading {data.name}")
-            sentences = read_sentences(data, parse=parse, parser=parser, limit=limit or None)
+            sentences = read_sentences_of_heads_command(
+                data, parse=parse, parser=parser, limit=limit or None
+            )
             from raison.models.load import load
             from raison.studies.head_statistics import head_statistics
 
@@ -155,9 +161,9 @@ def heads_command(
         statistics, *masks, syntactic_margin=syntactic, positional_share=positional, top=top
     )
     if json:
-        print_json(artifact.to_json() + "\n")
-    draw_selection(selection, on_screen=not json, figure=figure, positions=positions)
-    print_written([out, figure, positions])
+        print_results_as_json(artifact.to_json() + "\n")
+    draw_selection_of_heads(selection, on_screen=not json, figure=figure, positions=positions)
+    print_written_result_files([out, figure, positions])
 
 
 def open_heads(path: Path) -> Artifact:
@@ -167,7 +173,7 @@ def open_heads(path: Path) -> Artifact:
     return Artifact.open(path, "heads")
 
 
-def read_sentences(
+def read_sentences_of_heads_command(
     data: Path, *, parse: bool, parser: str | None, limit: int | None
 ) -> list[Sentence]:
     """Sentences with trees, from a treebank or by parsing."""
@@ -175,12 +181,12 @@ def read_sentences(
         from raison.datasets.conllu import read_conllu
 
         return read_conllu(data, limit)
-    from raison.datasets.spacy_trees import parse_file
+    from raison.datasets.spacy_trees import parse_file_with_spacy
 
-    return parse_file(data, limit, parser=parser)
+    return parse_file_with_spacy(data, limit, parser=parser)
 
 
-def draw_selection(
+def draw_selection_of_heads(
     selection: HeadSelection, *, on_screen: bool, figure: Path | None, positions: Path | None
 ) -> None:
     """Print tables, and draw the pictures that were asked for."""

@@ -39,7 +39,7 @@ def idf_command(
     check_outputs([out], force=force, inputs=[data])
     if words is not None and words < 1:
         raise InputError(f"The number of words is a whole number from 1 up, not {words}.")
-    texts = texts_to_count(data)
+    texts = texts_for_idf(data)
     from raison.studies.document_frequencies import fit_idf
 
     table = fit_idf(texts, largest=words, corpus=corpus or data.name)
@@ -49,7 +49,7 @@ def idf_command(
     print(f"wrote {out}", file=sys.stderr)
 
 
-def texts_to_count(path: Path) -> list[str]:
+def texts_for_idf(path: Path) -> list[str]:
     """The texts of a file; blank lines are none."""
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: name a file in it.")

@@ -75,9 +75,9 @@ def quiet() -> None:
     warnings.filterwarnings(
         "always", category=DataWarning
     )  # what is said about the user's own data
-    warnings.showwarning = show_note
+    warnings.showwarning = show_note_beside_progress
 
 
-def show_note(message: Warning | str, *_: object, **__: object) -> None:
+def show_note_beside_progress(message: Warning | str, *_: object, **__: object) -> None:
     """A warning as one sentence, without the line of code that gave it."""
     print(f"note: {message}", file=sys.stderr)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from raison.cli import options
-from raison.cli.inputs import files_of_methods
+from raison.cli.inputs import input_files_of_methods
 from raison.cli.results import check_figure_ending, publish_explanations
-from raison.cli.texts import example_of_options, read_text_file, target_of_option
+from raison.cli.texts import example_of_text_options, read_text_file, target_of_text_option
 from raison.core.errors import InputError
 from raison.core.outputs import check_outputs
 
@@ -69,30 +69,32 @@ def rationalize_command(
     files = context or []
     inputs: list[str | Path | None] = [model, *files]
     if search:
-        inputs += files_of_methods([search])
+        inputs += input_files_of_methods([search])
     check_outputs((html, out, figure), force=force, inputs=inputs)
     passages = {passage_name(path, files): read_text_file(path) for path in files}
     asked, example = None, None
     if question is not None and passages:
         asked = AskedQuestion(question, passages, answer)
-        check_grounding(text, has_text_options=bool(target or contrast or pair or truncate))
+        check_options_of_grounding(
+            text, has_text_options=bool(target or contrast or pair or truncate)
+        )
     else:
-        example = example_of_options(text, pair, question, None)
-        check_text_options(passages, answer)
+        example = example_of_text_options(text, pair, question, None)
+        check_options_of_rationalized_text(passages, answer)
     check_figure_ending(figure)
     from raison.cli.progress import waiting
 
     with waiting("loading the libraries") as wait:
         from raison.api import DEFAULT_SEARCH, build_search
         from raison.engine import Request
-        from raison.methods.base import check_needs
+        from raison.methods.base import check_needs_of_method
         from raison.models.load import load
 
         # misspelt names are cheaper to refuse before a model is loaded
         usual = DEFAULT_SEARCH if asked is None else "hierarchical"
         chosen = build_search(search or usual, sufficient)
         request = Request(
-            target=target_of_option(target),
+            target=target_of_text_option(target),
             contrast=contrast,
             units=units,
             removal=removal,
@@ -103,12 +105,14 @@ def rationalize_command(
         loaded = load(
             model, device=device, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
         )
-        check_needs(chosen, loaded)
+        check_needs_of_method(chosen, loaded)
         wait(f"searching ({chosen.name})")
         if asked is not None:
             explanations, interrupted = ground_answer(loaded, asked, chosen, request)
         elif example is not None:
-            explanations, interrupted = search_example(loaded, example, chosen, request)
+            explanations, interrupted = search_rationales_of_example(
+                loaded, example, chosen, request
+            )
     if explanations:
         publish_explanations(explanations, json=json, html=html, out=out, figure=figure)
     if interrupted:
@@ -116,7 +120,7 @@ def rationalize_command(
         raise typer.Exit(130)
 
 
-def check_grounding(text: str | None, *, has_text_options: bool) -> None:
+def check_options_of_grounding(text: str | None, *, has_text_options: bool) -> None:
     """Refuse options of a text where a question is answered from passages."""
     if text is not None:
         raise InputError("Give the context once: as TEXT or with --context.")
@@ -126,7 +130,7 @@ def check_grounding(text: str | None, *, has_text_options: bool) -> None:
         )
 
 
-def check_text_options(passages: Mapping[str, str], answer: str | None) -> None:
+def check_options_of_rationalized_text(passages: Mapping[str, str], answer: str | None) -> None:
     """Refuse options of a question that is answered from passages where there is a text."""
     if passages:
         raise InputError("--context needs a --question.")
@@ -155,11 +159,11 @@ def ground_answer(
             removal=request.removal,
         )
     except Interrupted as stop:
-        return results_before_interruption(stop), True
+        return rationales_before_interruption(stop), True
     return [grounding], False
 
 
-def search_example(
+def search_rationales_of_example(
     model: Model, example: Example, search: Search, request: Request
 ) -> tuple[list[Explanation], bool]:
     """Rationales of a text, and whether the search was interrupted."""
@@ -169,10 +173,10 @@ def search_example(
     try:
         return explain_until_interrupted(model, [example], search, request), False
     except Interrupted as stop:
-        return results_before_interruption(stop), True
+        return rationales_before_interruption(stop), True
 
 
-def results_before_interruption(stop: Interrupted) -> list[Explanation]:
+def rationales_before_interruption(stop: Interrupted) -> list[Explanation]:
     """What was found before an interruption; nothing is no result."""
     if not stop.partial:
         raise stop

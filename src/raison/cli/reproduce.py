@@ -12,7 +12,7 @@ import typer
 
 from raison.cli import options
 from raison.core.errors import InputError
-from raison.core.outputs import check_folder, check_outputs, replacing
+from raison.core.outputs import check_folder, check_outputs, replacing_output
 
 if TYPE_CHECKING:
     from raison.studies.reproduce.run_suite import RunOutcome
@@ -71,7 +71,7 @@ def reproduce_command(
             return
         models = {key: place for key, _, place in pairs}
         inputs: list[str | Path | None] = [*models.values(), data_dir]
-        check_places(name, page=page, keep=keep, force=force, inputs=inputs)
+        check_places_of_reproduction(name, page=page, keep=keep, force=force, inputs=inputs)
         suite, outcomes = study.reproduce(
             name, models=models, limit=limit, data_dir=data_dir, seed=seed, keep=keep, step=wait
         )
@@ -85,11 +85,11 @@ def reproduce_command(
     print(written)
     if page is not None:
         text = pages.page_with_section(page, suite, written)
-        with replacing(page) as half:
+        with replacing_output(page) as half:
             half.write_text(text, encoding="utf-8")
 
 
-def check_places(
+def check_places_of_reproduction(
     name: str,
     *,
     page: Path | None,
@@ -128,7 +128,7 @@ def draw_page_figures(page: Path, suite: Suite, outcomes: Sequence[RunOutcome]) 
     pictures = []
     if suite.together:
         first, last_run = next(iter(evaluations.values())), list(evaluations)[-1]
-        together = replace(first, curves=curves_of_outcomes(outcomes))
+        together = replace(first, curves=curves_of_suite_outcomes(outcomes))
         pictures.append((suite.name, last_run, together))
     else:
         for run, evaluation in evaluations.items():
@@ -143,7 +143,7 @@ def draw_page_figures(page: Path, suite: Suite, outcomes: Sequence[RunOutcome]) 
     return places
 
 
-def curves_of_outcomes(outcomes: Sequence[RunOutcome]) -> dict[str, dict[str, list[float]]]:
+def curves_of_suite_outcomes(outcomes: Sequence[RunOutcome]) -> dict[str, dict[str, list[float]]]:
     """The curves of several runs together, each named by its run."""
     together: dict[str, dict[str, list[float]]] = {}
     for outcome in outcomes:

@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raison.core.errors import InputError
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 
 if TYPE_CHECKING:
     from raison.core.records import Explanation
 
-__all__ = ["check_figure_ending", "print_json", "print_written", "publish_explanations"]
+__all__ = [
+    "check_figure_ending",
+    "print_results_as_json",
+    "print_written_result_files",
+    "publish_explanations",
+]
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -24,14 +29,14 @@ def check_figure_ending(path: Path | None) -> None:
         raise InputError(f"A figure is a .png, .svg or .pdf file, not {path.name!r}.")
 
 
-def print_json(text: str) -> None:
+def print_results_as_json(text: str) -> None:
     """JSON on stdout in UTF-8, whatever the terminal is."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8"))
     sys.stdout.buffer.flush()
 
 
-def print_written(paths: Iterable[Path | None]) -> None:
+def print_written_result_files(paths: Iterable[Path | None]) -> None:
     """Say on stderr which files were written."""
     for path in paths:
         if path is not None:
@@ -52,16 +57,16 @@ def publish_explanations(
 
     lines = "".join(explanation.to_json() + "\n" for explanation in explanations)
     if json:
-        print_json(lines)
+        print_results_as_json(lines)
     else:
         render_many(explanations, difference=difference)
     if out is not None:
-        with replacing(out) as half:
+        with replacing_output(out) as half:
             half.write_text(lines, encoding="utf-8")
     if html is not None:
-        with replacing(html) as half:
+        with replacing_output(html) as half:
             half.write_text(to_html(explanations), encoding="utf-8")
-        print_written([html])
+        print_written_result_files([html])
     if figure is not None:
         to_figure(explanations, figure, difference=difference)
-        print_written([figure])
+        print_written_result_files([figure])

@@ -104,7 +104,7 @@ def run_command(
     if spec is not None:
         wanted = read_run_spec(spec, **given)
     elif not resume:
-        wanted = spec_of_flags(given)
+        wanted = run_spec_of_flags(given)
     folder = str(data_dir) if data_dir is not None else None
     means = Means(
         workers=workers, threads=threads, timeout=timeout, memory=memory, data_dir=folder,
@@ -116,20 +116,20 @@ def run_command(
         from raison.runs.driver import run as start
 
         if wanted is None and given:
-            wanted = spec_to_resume(out, given)
+            wanted = spec_of_run_to_resume(out, given)
         wait(f"running {out}")
         ended = start(out, wanted, means, resume=resume, retry=retry)
     print_end_of_run(ended, out)
 
 
-def spec_to_resume(out: str, given: Mapping[str, object]) -> RunSpec:
+def spec_of_run_to_resume(out: str, given: Mapping[str, object]) -> RunSpec:
     """The spec of a run that is there, with what is given otherwise."""
     from raison.runs.run_spec import spec_with_changes
     from raison.runs.storage import place_of
     from raison.runs.store import spec_of_run
 
     if "spec.json" not in place_of(out):
-        return spec_of_flags(given)
+        return run_spec_of_flags(given)
     return spec_with_changes(spec_of_run(place_of(out)), given)
 
 
@@ -150,7 +150,7 @@ def print_end_of_run(ended: Status, out: str) -> None:
         )
 
 
-def spec_of_flags(given: Mapping[str, object]) -> RunSpec:
+def run_spec_of_flags(given: Mapping[str, object]) -> RunSpec:
     """The spec of a run without a file."""
     from raison.runs.run_spec import RunSpec
 
@@ -193,10 +193,10 @@ def report_command(
     force: options.Force = False,
 ) -> None:
     """Turn a run into the tables of an evaluation, and its page."""
-    from raison.cli.evaluate import check_result_endings, publish_evaluation
+    from raison.cli.evaluate import check_endings_of_evaluation_files, publish_evaluation
     from raison.core.outputs import check_outputs
 
-    check_result_endings(out or [])
+    check_endings_of_evaluation_files(out or [])
     check_outputs(out or [], force=force, inputs=run_files(where))
     from raison.cli.progress import waiting
 
@@ -261,14 +261,14 @@ def export_command(
 ) -> None:
     """Write all explanations of a run as one table."""
     from raison.core.outputs import check_outputs
-    from raison.runs.export_run import check_dataset
+    from raison.runs.export_run import check_dataset_to_export
     from raison.runs.export_run import export_run as written
     from raison.runs.storage import place_of
 
     if form == "parquet":
         check_outputs([out], force=force, inputs=run_files(where), folders=True)
     elif form == "datasets":
-        check_dataset(out, force=force)
+        check_dataset_to_export(out, force=force)
     print(f"{written(place_of(where), out, form)} rows: {out}", file=sys.stderr)
 
 
@@ -294,8 +294,8 @@ def query_command(where: Where, sql: Sql, json: options.OneJson = False) -> None
 
         told = []
         for row in rows:
-            values = map(finite_json_value, row)
-            told.append(dict(zip(distinct_column_names(names), values, strict=True)))
+            values = map(finite_json_value_of_run, row)
+            told.append(dict(zip(distinct_columns_of_run(names), values, strict=True)))
         print(writer.dumps(told, default=str, ensure_ascii=False, allow_nan=False))
         return
     from rich.table import Table
@@ -316,7 +316,7 @@ def query_command(where: Where, sql: Sql, json: options.OneJson = False) -> None
     terminal_console(highlight=False).print(table)
 
 
-def distinct_column_names(names: list[str]) -> list[str]:
+def distinct_columns_of_run(names: list[str]) -> list[str]:
     """Columns of one name told apart: a, a_2."""
     distinct: list[str] = []
     for number, name in enumerate(names):
@@ -325,12 +325,12 @@ def distinct_column_names(names: list[str]) -> list[str]:
     return distinct
 
 
-def finite_json_value(value: object) -> object:
+def finite_json_value_of_run(value: object) -> object:
     """What JSON holds; NaN and infinity as null, also in lists and structs."""
     if isinstance(value, dict):
-        return {str(key): finite_json_value(each) for key, each in value.items()}
+        return {str(key): finite_json_value_of_run(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite_json_value(each) for each in value]
+        return [finite_json_value_of_run(each) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -47,10 +47,10 @@ def show_command(
         write_saved_result(saved, path)
         print(f"wrote {path}", file=sys.stderr)
     if not paths:
-        on_screen(saved)
+        show_on_screen(saved)
 
 
-def on_screen(saved: SavedResult) -> None:
+def show_on_screen(saved: SavedResult) -> None:
     from raison.core.artifact import Artifact
     from raison.core.evaluation import Evaluation
     from raison.show import render_many

@@ -13,10 +13,10 @@ from raison.core.errors import InputError
 if TYPE_CHECKING:
     from raison.core.records import Example
 
-__all__ = ["example_of_options", "read_text_file", "target_of_option"]
+__all__ = ["example_of_text_options", "read_text_file", "target_of_text_option"]
 
 
-def example_of_options(
+def example_of_text_options(
     text: str | None, pair: str | None, question: str | None, context: Path | None
 ) -> Example:
     """The example of the given options; the text itself may come from standard input."""
@@ -63,7 +63,7 @@ def read_text_file(path: Path, most: int = limits.TEXT) -> str:
         raise InputError(f"{str(path)!r} is not UTF-8 text: re-encode it.") from None
 
 
-def target_of_option(target: str | None) -> int | slice | str | None:
+def target_of_text_option(target: str | None) -> int | slice | str | None:
     """`--target 3` counts tokens or classes, `3:6` names a range, `great` a word; quote a number to write it: '"3"'."""
     if target is None:
         return None

@@ -62,8 +62,8 @@ def train_compatibility_command(
         from raison.models.load import load
         from raison.training.data_names import name_of_data
         from raison.training.train_compatibility import (
+            base_name_for_trained_adapter,
             compatibility_training_of,
-            name_for_adapter,
             train_compatibility,
         )
 
@@ -89,15 +89,15 @@ def train_compatibility_command(
                 tokens=tokens,
                 every=every,
                 half=half,
-                base=name_for_adapter(model, opened),
+                base=base_name_for_trained_adapter(model, opened),
                 command=command,
                 **settings,
             )
-    print_perplexities(report)
+    print_compatibility_perplexities(report)
     print(f"wrote {out}", file=sys.stderr)
 
 
-def print_perplexities(report: CompatibilityReport) -> None:
+def print_compatibility_perplexities(report: CompatibilityReport) -> None:
     """Print how surprised the model is by held-out text, before and after."""
     for name, after in report["after"].items():
         if name.startswith("perplexity"):

@@ -37,14 +37,14 @@ def training_command_line(
             continue
         value = chosen[parameter_name]
         if isinstance(options, Parameter):
-            words += option_words(options, value)
+            words += command_words_of_option(options, value)
         else:
             for field_name, option in options.items():
-                words += option_words(option, value.get(field_name))
+                words += command_words_of_option(option, value.get(field_name))
     return shlex.join(words)
 
 
-def option_words(option: Parameter, value: object) -> list[str]:
+def command_words_of_option(option: Parameter, value: object) -> list[str]:
     """An option as it is typed; nothing where it has its default."""
     if value == option.default:
         return []
@@ -62,11 +62,13 @@ def print_training_scores(report: Mapping[str, Any]) -> None:
     for part in ("dev", "test"):
         scores = report.get(part)
         if scores:
-            cells = [f"{name.replace('_', ' ')} {format_score(scores[name])}" for name in scores]
+            cells = [
+                f"{name.replace('_', ' ')} {format_training_score(scores[name])}" for name in scores
+            ]
             print(f"{part}: {', '.join(cells)}")
 
 
-def format_score(score: float | Mapping[str, float]) -> str:
+def format_training_score(score: float | Mapping[str, float]) -> str:
     """A number, or mean and deviation over runs."""
     if isinstance(score, Mapping):
         return f"{score['mean']:.4f} ± {score['deviation']:.4f}"

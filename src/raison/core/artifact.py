@@ -12,7 +12,7 @@ from pathlib import Path
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject, Record, json_field
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 
 __all__ = ["Artifact"]
 
@@ -34,7 +34,7 @@ class Artifact(Record):
                 raise InputError(f"The {name} of an artifact must be an object with fields.")
 
     def save(self, path: str | Path) -> None:
-        with replacing(path) as half:
+        with replacing_output(path) as half:
             half.write_text(self.to_json() + "\n", encoding="utf-8")
 
     @classmethod

@@ -1,4 +1,5 @@
-"""Errors that a user can cause and mend: InputError, ModelError, Unsupported; near-miss suggestions of names.
+"""Errors that a user can cause and mend: InputError, ModelError, Unsupported; lack of memory; near-miss suggestions
+of names.
 
 Every message is one sentence that says what is wrong and what to do; the command line prints it and
 exits, so nobody has to read a traceback to learn that a word was misspelt.

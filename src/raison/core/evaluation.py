@@ -1,4 +1,4 @@
-"""Evaluation, the record of methods × numbers on the same texts, with intervals."""
+"""Evaluation, the record of methods × numbers and curves on the same texts, with intervals."""
 
 from __future__ import annotations
 

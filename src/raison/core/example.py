@@ -57,8 +57,8 @@ class Example(Record):
         check_example_text("text", self.text)
         if self.pair is not None:
             check_example_text("pair", self.pair)
-        check_finite("target", self.target)
-        check_finite("label", self.label)
+        check_finite_in_example("target", self.target)
+        check_finite_in_example("label", self.label)
         self.check_slots()
 
     def check_slots(self) -> None:
@@ -122,7 +122,7 @@ def check_example_text(name: str, text: object) -> None:
         raise InputError(f"The {name} is empty: give at least one word.")
 
 
-def check_finite(name: str, value: object) -> None:
+def check_finite_in_example(name: str, value: object) -> None:
     """Refuse a target or label that is NaN or infinite."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(

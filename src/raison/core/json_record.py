@@ -59,7 +59,7 @@ class Record:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            value = stored_value(item, getattr(self, item.name))
+            value = stored_record_value(item, getattr(self, item.name))
             object.__setattr__(self, item.name, value)
         self.validate()
 
@@ -149,7 +149,7 @@ class Record:
         return hash(self.content())
 
 
-def stored_value(item: Field[object], value: object) -> object:
+def stored_record_value(item: Field[object], value: object) -> object:
     """The value of a field as a record keeps it: converted as the field wants it, lists as tuples."""
     if "json" in item.metadata:
         return to_json_value(value)

@@ -19,7 +19,7 @@ __all__ = [
     "SPEC",
     "TEXT",
     "check_text_size",
-    "format_megabytes",
+    "format_limit_in_megabytes",
     "read_at_most",
     "read_json_text",
 ]
@@ -32,7 +32,7 @@ LINE = 2**26  # one record of a file with a record in each line
 FILE = 2**29  # a JSON file, or one file in an archive
 
 
-def format_megabytes(most: int) -> str:
+def format_limit_in_megabytes(most: int) -> str:
     """A number of bytes in words, such as `4 MB`."""
     return f"{most >> 20} MB"
 
@@ -64,7 +64,7 @@ def read_at_most(stream: ByteStream, most: int, name: str) -> bytes:
     """All that is in a stream, unless it is too much."""
     content = stream.read(most + 1)
     if len(content) > most:
-        limit = format_megabytes(most)
+        limit = format_limit_in_megabytes(most)
         raise InputError(
             f"{name} is larger than {limit}, the most that is read at once: give a part of it."
         )
@@ -74,7 +74,7 @@ def read_at_most(stream: ByteStream, most: int, name: str) -> bytes:
 def check_text_size(size: int) -> None:
     """Refuse a text of so many bytes before it is cut into tokens, which take a hundred times its size."""
     if size > CUT:
-        limit = format_megabytes(CUT)
+        limit = format_limit_in_megabytes(CUT)
         raise TooLong(
             f"The text is larger than {limit}, the most that is cut into tokens at once: give a part of it."
         )

@@ -1,4 +1,5 @@
-"""Checks of files and folders that a command writes, before its work begins; at the end they are put in place whole.
+"""Checks of the paths that a command writes, before its work begins: each is writable and replaces no run or
+foreign file; at the end they are put in place whole.
 
 A result goes to a regular file. It never takes the place of something that the command reads or that belongs to a run,
 and of another file only where that was asked for (`--force`).
@@ -14,7 +15,13 @@ from pathlib import Path
 from raison.core.errors import InputError
 from raison.core.files import is_half_written, write_whole
 
-__all__ = ["check_folder", "check_outputs", "refuse_foreign", "replacing", "run_around"]
+__all__ = [
+    "check_folder",
+    "check_outputs",
+    "refuse_foreign_files",
+    "replacing_output",
+    "run_folder_around",
+]
 
 Named = str | os.PathLike[str]
 
@@ -60,7 +67,7 @@ def check_output_file(path: Path, read: list[Path], *, force: bool, folders: boo
         raise InputError(f"{name} could not be written: choose a folder that is yours.")
     if not folders and not is_writable(real, real.parent):
         raise InputError(f"{name} can't be written: choose a folder that exists and is yours.")
-    run = run_around(real)
+    run = run_folder_around(real)
     if run is not None:
         raise InputError(
             f"{name} is inside of the run {str(run)!r}: name a file outside of it, or in its {EXPORTS}/."
@@ -113,17 +120,17 @@ def is_part_of(real: Path, given: Path) -> bool:
     return False
 
 
-def run_around(path: Path) -> Path | None:
+def run_folder_around(path: Path) -> Path | None:
     """The folder of the run that a path lies in, unless it is in the run's folder of exports."""
     real = resolved_path(path)
     for folder in real.parents:
         top_name = real.relative_to(folder).parts[0]
-        if top_name != EXPORTS and is_run(folder):
+        if top_name != EXPORTS and is_run_folder(folder):
             return folder
     return None
 
 
-def is_run(folder: Path) -> bool:
+def is_run_folder(folder: Path) -> bool:
     """Whether a folder holds a run; one that was stopped early has a spec and little more."""
     header = folder / "plan" / "header.json"
     if header.is_file():
@@ -143,7 +150,7 @@ def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
 
     `ours` tells by its name whether a file is of such a folder.
     """
-    run = run_around(folder)
+    run = run_folder_around(folder)
     if run is not None:
         raise InputError(
             f"{str(folder)!r} is inside of the run {str(run)!r}: name a folder outside of it."
@@ -159,10 +166,10 @@ def check_folder(folder: Path, ours: Callable[[str], bool], what: str) -> None:
         raise InputError(
             f"{str(folder)!r} can't be read ({reason}): name another folder."
         ) from None
-    refuse_foreign(str(folder), names, ours, what)
+    refuse_foreign_files(str(folder), names, ours, what)
 
 
-def refuse_foreign(
+def refuse_foreign_files(
     folder: str, names: Iterable[str], ours: Callable[[str], bool], what: str
 ) -> None:
     """Refuse a folder with a file that is not ours; what one of us has left half written is."""
@@ -174,7 +181,7 @@ def refuse_foreign(
 
 
 @contextmanager
-def replacing(path: Named) -> Iterator[Path]:
+def replacing_output(path: Named) -> Iterator[Path]:
     """A name to write to; at the end that file takes the place of `path` whole, or nothing is changed."""
     named = Path(path)
     try:

@@ -1,4 +1,5 @@
-"""Progress reports of long calls, and who may stop them: one listener per context, never a global.
+"""Progress of long calls: who hears what they report and tell, and who may check on them and stop them; one
+listener per context.
 
 Models and methods say `report(done, total)`; the command line and the server listen. Without a
 listener a report costs one dictionary lookup. The context variables keep two threads apart.

@@ -1,4 +1,5 @@
-"""Encoding, Units, Target and Explanation: the records that everything shares, beside Example.
+"""Encoding, Units, Target and Explanation: the records that everything shares, beside Example, and their fields of
+read-only arrays.
 
     Example --encode--> Encoding --resolve_targets--> Target;  Units group the Encoding;  Explanation is the result.
 

@@ -45,12 +45,12 @@ class Named(Protocol):
 C = TypeVar("C", bound=type[Named])
 
 
-def place_of_definition(entry: object) -> tuple[str | None, str | None]:
+def place_of_registry_entry(entry: object) -> tuple[str | None, str | None]:
     """Where an entry was defined."""
     return getattr(entry, "__module__", None), getattr(entry, "__qualname__", None)
 
 
-def modules_of(package: str) -> list[str]:
+def modules_to_register(package: str) -> list[str]:
     """Names of all modules of a package; none where the package does not exist."""
     try:
         path = importlib.import_module(package).__path__
@@ -80,9 +80,9 @@ class Registry(Generic[T]):
         def add(entry: T) -> T:
             old = self._entries.get(name)
             if old is not None:
-                place = place_of_definition(entry)
+                place = place_of_registry_entry(entry)
                 # the same place twice is a module that was loaded again
-                if place_of_definition(old) != place:
+                if place_of_registry_entry(old) != place:
                     raise ValueError(f"two entries called {name!r} in the registry of {self.kind}s")
             self._entries[name] = entry
             return entry
@@ -104,7 +104,7 @@ class Registry(Generic[T]):
             if self._scanned:
                 return
             for package in self.packages:
-                for module in modules_of(package):
+                for module in modules_to_register(package):
                     importlib.import_module(module)
                 for point in entry_points(group=package):
                     self._load(point)

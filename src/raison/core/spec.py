@@ -1,4 +1,5 @@
-"""Spec, the one notation for everything that has a name and parameters: `integrated_gradients(steps=64)`.
+"""Spec, the one notation for everything that has a name and parameters, parsed and formatted:
+`integrated_gradients(steps=64)`.
 
 The same string is typed on the command line, stored in every result and used in run files. It is read
 by a grammar, never evaluated.
@@ -14,7 +15,7 @@ from typing import TypeAlias
 
 from raison.core.errors import InputError
 
-__all__ = ["Spec", "SpecValue", "index_from_digits"]
+__all__ = ["Spec", "SpecValue", "index_in_spec"]
 
 SpecValue: TypeAlias = "str | int | float | Spec | tuple[SpecValue, ...] | None"
 
@@ -121,7 +122,7 @@ def format_value(value: object) -> str:
     return repr(value)
 
 
-def index_from_digits(digits: str, count: int) -> int | None:
+def index_in_spec(digits: str, count: int) -> int | None:
     """The number that digits write, if it is an index below `count`; None for anything else, such as ²."""
     is_too_long = len(digits) >= 10
     if is_too_long or not digits.isdecimal():

@@ -1,4 +1,6 @@
-"""Splitting a text into words, sentences and passages, by its characters alone."""
+"""Splitting a text into spans of words, sentences and passages by its characters alone: letters, digits, kana,
+abbreviations.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from raison.core.text_splitting import (
     stripped_span,
 )
 
-__all__ = ["LEVELS", "group_tokens", "visible_space"]
+__all__ = ["LEVELS", "group_tokens", "visible_space_in_unit_name"]
 
 SPLITTERS = {"word": split_words, "sentence": split_sentences, "passage": split_passages}
 LEVELS = ("token", "word", "sentence", "passage", "slot")
@@ -170,7 +170,7 @@ def name_and_span_of_unit(
     inner = stripped_span(text, start, end)
     if inner is None:
         space = text[start:end]
-        return visible_space(space), (segment, start, end)
+        return visible_space_in_unit_name(space), (segment, start, end)
     inner_start, inner_end = inner
     name = text[inner_start:inner_end]
     if level == "slot" and segment == 0:
@@ -191,6 +191,6 @@ def names_of_slots(encoding: Encoding, start: int, end: int) -> str:
     return " + ".join(names)
 
 
-def visible_space(space: str) -> str:
+def visible_space_in_unit_name(space: str) -> str:
     """White space that can be seen."""
     return space.translate(SIGNS_OF_SPACE) or "∅"

@@ -30,23 +30,25 @@ END_NAMES = (
 
 def parse_annotations(value: object, text: TokenizedText) -> list[Annotation]:
     """What each person has marked; an empty list where nobody was asked."""
-    marks = decode_marks(value, text)
+    marks = decode_annotation(value, text)
     if marks is None:
         return []
 
     if isinstance(marks, Mapping):
-        if names_of_ends(marks) is None:
+        if keys_of_annotation_ends(marks) is None:
             return parse_people(marks, text)
-        marks = split_columns(marks)
+        marks = split_annotation_columns(marks)
 
     if not isinstance(marks, (list, tuple)):
         raise InputError(f"the gold is no list of spans or of 0 and 1 but {type(marks).__name__}.")
     if not marks:
         return []
-    if isinstance(marks, tuple) and is_pair(marks):  # (3, 7) is a span, [3, 7] are two numbers
+    if isinstance(marks, tuple) and is_annotation_pair(
+        marks
+    ):  # (3, 7) is a span, [3, 7] are two numbers
         marks = [marks]
 
-    items = [decode_marks(item, text) if looks_like_list(item) else item for item in marks]
+    items = [decode_annotation(item, text) if looks_like_list(item) else item for item in marks]
     if is_of_several_people(items, text):
         return [parse_annotation(item) for item in items if item is not None]
     return [parse_annotation(items)]
@@ -57,7 +59,7 @@ def parse_people(entries: Mapping[object, object], text: TokenizedText) -> list[
     annotations = []
     for entry in entries.values():
         if entry is not None:
-            marks = decode_marks(entry, text)
+            marks = decode_annotation(entry, text)
             annotations.append(parse_annotation(marks))
     return annotations
 
@@ -65,7 +67,7 @@ def parse_people(entries: Mapping[object, object], text: TokenizedText) -> list[
 # -- values that are written as text -----------------------------------------------------------------------------
 
 
-def decode_marks(value: object, text: TokenizedText) -> object:
+def decode_annotation(value: object, text: TokenizedText) -> object:
     """A value that may be written as text: JSON, a Python or NumPy list, numbers, ranges, or words of the text."""
     if isinstance(value, float) and math.isnan(value):
         return None
@@ -79,7 +81,7 @@ def decode_marks(value: object, text: TokenizedText) -> object:
     if written.lower() in ("", "nan", "none", "null"):
         return None
     if written[0] in "[({":
-        return decode_literal(written)
+        return decode_annotation_literal(written)
     if re.fullmatch(r"\d+([\s,;]+\d+)*", written):
         return list(map(int, re.findall(r"\d+", written)))
     if re.fullmatch(r"\d+[-:]\d+([\s,;]+\d+[-:]\d+)*", written):
@@ -92,7 +94,7 @@ def decode_marks(value: object, text: TokenizedText) -> object:
     return list(filter(None, words))
 
 
-def decode_literal(written: str) -> object:
+def decode_annotation_literal(written: str) -> object:
     """A list or an object in JSON, as Python prints it, or as NumPy prints it (without commas)."""
     try:
         return limits.read_json_text(written)
@@ -125,7 +127,7 @@ def is_of_several_people(items: Sequence[object], text: TokenizedText) -> bool:
             return False
     if not lists:
         return False
-    if not all(map(is_pair, lists)):
+    if not all(map(is_annotation_pair, lists)):
         return True
 
     # pairs are spans, unless the text has two tokens and the pairs are their flags, such as [1, 0]
@@ -135,17 +137,17 @@ def is_of_several_people(items: Sequence[object], text: TokenizedText) -> bool:
     return backwards and all({0, 1}.issuperset(pair) for pair in lists)
 
 
-def is_pair(value: object) -> bool:
+def is_annotation_pair(value: object) -> bool:
     """Whether a value is two numbers, and perhaps a name behind them."""
     if not isinstance(value, (list, tuple)) or len(value) not in (2, 3):
         return False
     start, end, *names = value
     if names and not isinstance(names[0], str):
         return False
-    return is_number(start) and is_number(end)
+    return is_annotation_number(start) and is_annotation_number(end)
 
 
-def is_number(value: object) -> bool:
+def is_annotation_number(value: object) -> bool:
     """Whether a value is a number; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -157,12 +159,12 @@ def parse_annotation(items: object) -> Annotation:
     """What one person has marked."""
     if items is None:
         return Annotation()
-    if isinstance(items, tuple) and is_pair(items):
+    if isinstance(items, tuple) and is_annotation_pair(items):
         items = [items]
     if not isinstance(items, (list, tuple)):
         raise not_a_span(quote_short(str(items)))
 
-    numbers = whole_numbers(items)
+    numbers = whole_annotation_numbers(items)
     if numbers is not None:
         return Annotation(numbers=numbers)
 
@@ -171,9 +173,9 @@ def parse_annotation(items: object) -> Annotation:
     for item in items:
         if isinstance(item, str):
             words.append(item)
-        elif isinstance(item, Mapping) and names_of_ends(item) is not None:
-            spans.append(span_of_object(item))
-        elif is_pair(item):
+        elif isinstance(item, Mapping) and keys_of_annotation_ends(item) is not None:
+            spans.append(annotation_span_of_object(item))
+        elif is_annotation_pair(item):
             start, end, *_ = item
             spans.append(WrittenSpan(start, end))
         else:
@@ -186,18 +188,18 @@ def not_a_span(shown: str) -> InputError:
     return InputError(f"{shown} is no span: write [start, end].")
 
 
-def whole_numbers(items: Sequence[object]) -> tuple[int, ...] | None:
+def whole_annotation_numbers(items: Sequence[object]) -> tuple[int, ...] | None:
     """The numbers of a list of nothing but whole numbers, else None."""
     numbers = []
     for item in items:
-        number = number_from_notation(item)
+        number = annotation_number_from_notation(item)
         if number is None:
             return None
         numbers.append(number)
     return tuple(numbers)
 
 
-def number_from_notation(value: object) -> int | None:
+def annotation_number_from_notation(value: object) -> int | None:
     """A number, also as 1.0 or "1"."""
     if isinstance(value, (bool, int)):
         return int(value)
@@ -208,7 +210,7 @@ def number_from_notation(value: object) -> int | None:
     return None
 
 
-def names_of_ends(item: RawSpan) -> tuple[str, str, str] | None:
+def keys_of_annotation_ends(item: RawSpan) -> tuple[str, str, str] | None:
     """The keys of the ends of a span, and what they count; None for an object that is no span."""
     for names in END_NAMES:
         start, end, _ = names
@@ -217,9 +219,9 @@ def names_of_ends(item: RawSpan) -> tuple[str, str, str] | None:
     return None
 
 
-def span_of_object(item: RawSpan) -> WrittenSpan:
+def annotation_span_of_object(item: RawSpan) -> WrittenSpan:
     """The span of an object that names its ends."""
-    start, end, unit = names_of_ends(item) or END_NAMES[0]
+    start, end, unit = keys_of_annotation_ends(item) or END_NAMES[0]
     segment = item.get("segment") or ""
     return WrittenSpan(
         item[start],
@@ -230,9 +232,9 @@ def span_of_object(item: RawSpan) -> WrittenSpan:
     )
 
 
-def split_columns(item: RawSpan) -> list[RawSpan]:
+def split_annotation_columns(item: RawSpan) -> list[RawSpan]:
     """Spans of {"start": [0, 9], "end": [4, 12]}, or the one of {"start": 0, "end": 4}."""
-    start, _, _ = names_of_ends(item) or END_NAMES[0]
+    start, _, _ = keys_of_annotation_ends(item) or END_NAMES[0]
     if not isinstance(item[start], (list, tuple)):
         return [item]
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from raison.core.errors import InputError
 from raison.core.records import Span
 from raison.datasets.annotations import Annotation, NumberMeaning, TokenizedText
-from raison.datasets.character_spans import spans_of_marks, true_runs
+from raison.datasets.character_spans import runs_of_true_marks, spans_of_marks
 from raison.datasets.mark_placement import (
-    fitting_span,
+    fitting_mark_span,
     spans_of_numbers,
     spans_of_runs,
     spans_of_words,
 )
 
-__all__ = ["Texts", "spans_of_annotations", "text_of_segment"]
+__all__ = ["Texts", "spans_of_annotations", "text_of_annotation_segment"]
 
 Texts = Mapping[str, TokenizedText | None]  # of an example, by the names of its segments
 
@@ -107,7 +107,7 @@ def spans_with_votes(
     if by_tokens:
         marks = [votes[start] >= least for start, _ in text.tokens]
         return list(spans_of_marks(text.tokens, marks, segment))
-    return spans_of_runs(text.text, true_runs(vote >= least for vote in votes), segment)
+    return spans_of_runs(text.text, runs_of_true_marks(vote >= least for vote in votes), segment)
 
 
 # -- one person --------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def spans_of_annotation(
     if annotation.is_empty:
         return ()
     if annotation.numbers:
-        text = text_of_segment(texts, usual)
+        text = text_of_annotation_segment(texts, usual)
         return spans_of_numbers(
             text,
             annotation.numbers,
@@ -136,15 +136,15 @@ def spans_of_annotation(
     for written in annotation.spans:
         segment = written.segment or usual
         unit = written.unit or meaning.spans
-        text = text_of_segment(texts, segment)
-        spans.append(fitting_span(text, written, unit=unit, segment=segment))
+        text = text_of_annotation_segment(texts, segment)
+        spans.append(fitting_mark_span(text, written, unit=unit, segment=segment))
 
-    text = text_of_segment(texts, usual)
+    text = text_of_annotation_segment(texts, usual)
     spans += spans_of_words(text.text, annotation.words, usual)
     return tuple(spans)
 
 
-def text_of_segment(texts: Texts, segment: str) -> TokenizedText:
+def text_of_annotation_segment(texts: Texts, segment: str) -> TokenizedText:
     """The text of a name, which must be there."""
     text = texts.get(segment)
     if text is None:

@@ -14,11 +14,11 @@ from raison.core.parameters import changed_parameters
 from raison.core.records import Example
 from raison.core.registry import datasets, suggest_name
 from raison.core.spec import Spec
-from raison.datasets.dataset_rows import Rows, labels_in_turn
+from raison.datasets.dataset_rows import Rows, rows_with_labels_in_turn
 from raison.datasets.faults import gold_fault, label_fault
 from raison.datasets.loading import ExampleSource, LoadedData
 
-__all__ = ["DEVELOPMENT", "Dataset", "dataset", "folder_of", "negative_positive"]
+__all__ = ["DEVELOPMENT", "Dataset", "dataset", "folder_of_dataset", "negative_positive"]
 
 D = TypeVar("D", bound="type[Dataset]")
 DataFolder = str | os.PathLike[str] | None  # the data directory; None: the variable RAISON_DATA
@@ -91,10 +91,10 @@ class Dataset(ABC):
     def open_split(self, split: str | None = None, data: DataFolder = None) -> ExampleSource:
         """The examples of a split, not read yet."""
         name = self.split(split)
-        folder = folder_of(self, data)
+        folder = folder_of_dataset(self, data)
         rows = self.rows(folder, name)
         if self.blocks:
-            rows = labels_in_turn(rows, self.labels)
+            rows = rows_with_labels_in_turn(rows, self.labels)
 
         blank = LoadedData(
             name=str(self.spec()),
@@ -121,7 +121,7 @@ def dataset(name: str) -> Callable[[D], D]:
     return datasets.named(name)
 
 
-def folder_of(dataset: Dataset | type[Dataset], data: DataFolder) -> Path:
+def folder_of_dataset(dataset: Dataset | type[Dataset], data: DataFolder) -> Path:
     """The folder of a data set below the data directory: the argument, else the variable RAISON_DATA."""
     if dataset.embedded:
         return Path(__file__).parent / "embedded"

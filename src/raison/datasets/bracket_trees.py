@@ -70,7 +70,7 @@ class TreeParser:
         """Add a leaf, which must stand alone in a bracket: two pieces `before` it one opens, `after` it one closes."""
         if before != "(" or after != ")":
             raise InputError(f"the word {word!r} has no bracket of its own.")
-        self.words.append(unescape(word))
+        self.words.append(unescape_treebank_word(word))
         self.labels.append(self.nodes[self.open_nodes[-1]].label)
 
     def tree(self) -> Tree:
@@ -117,6 +117,6 @@ def parse_tree(line: str) -> Tree:
     return parser.tree()
 
 
-def unescape(word: str) -> str:
+def unescape_treebank_word(word: str) -> str:
     """A word as it stood before the Penn Treebank escaped it."""
     return ESCAPED.get(word.upper(), word.replace("\\/", "/").replace("\\*", "*"))

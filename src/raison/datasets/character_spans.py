@@ -14,8 +14,8 @@ __all__ = [
     "find_tokens",
     "join_words",
     "quote_short",
+    "runs_of_true_marks",
     "spans_of_marks",
-    "true_runs",
 ]
 
 Places = list[tuple[int, int]]  # first character and one past the last, of each word or token
@@ -37,7 +37,7 @@ def join_words(words: Sequence[str], glue: str = " ") -> tuple[str, Places]:
     return glue.join(words), places
 
 
-def true_runs(marks: Iterable[bool]) -> Places:
+def runs_of_true_marks(marks: Iterable[bool]) -> Places:
     """First and one past the last index of each run of True."""
     runs: Places = []
     start: int | None = None
@@ -64,7 +64,7 @@ def spans_of_marks(places: Places, marks: Sequence[bool | int], segment: str) ->
         raise InputError("the marks of a rationale are 0 and 1.")
 
     spans = []
-    runs = true_runs(map(bool, marks))
+    runs = runs_of_true_marks(map(bool, marks))
     for first, behind in runs:
         start, _ = places[first]
         _, end = places[behind - 1]

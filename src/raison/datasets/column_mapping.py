@@ -9,8 +9,8 @@ from raison.core.errors import InputError, RaisonError
 from raison.core.parameters import check_choice, check_integer
 from raison.datasets.annotations import NUMBERS, VOTES, NumberMeaning
 from raison.datasets.faults import SEGMENTS
-from raison.datasets.inline_marks import sign_patterns
-from raison.datasets.nested_columns import MissingColumn, RawRecord, column_names, find_cell
+from raison.datasets.inline_marks import inline_mark_patterns
+from raison.datasets.nested_columns import MissingColumn, RawRecord, column_names, find_nested_cell
 
 __all__ = ["FIELDS", "Cells", "ColumnMapping", "WrongColumns"]
 
@@ -63,7 +63,7 @@ class ColumnMapping:
         check_choice("annotators", self.annotators, VOTES)
         check_integer("base", self.base, 0, 1)
         if self.marked:
-            sign_patterns(self.marked)  # refuses what is no sign
+            inline_mark_patterns(self.marked)  # refuses what is no sign
 
     def column_of(self, name: str) -> object:
         """The column of a field: a name or a number, or for gold a tuple of them, one of each annotator."""
@@ -106,7 +106,7 @@ class ColumnMapping:
     ) -> object:
         """What stands in one column of a field."""
         try:
-            value = find_cell(record, column)
+            value = find_nested_cell(record, column)
         except MissingColumn:
             needed = name in self.names or name == "text"
             if not needed:

@@ -135,8 +135,8 @@ def sentence_blocks(numbered_lines: Iterable[tuple[int, str]]) -> Iterator[Block
 
 def parse_sentence(path: Path, block: Block) -> Sentence:
     """The sentence of a block of lines."""
-    lines, tokens = words_and_tokens(path, block)
-    text, places = place_words(
+    lines, tokens = conllu_words_and_tokens(path, block)
+    text, places = place_conllu_words(
         path,
         lines,
         tokens,
@@ -145,7 +145,7 @@ def parse_sentence(path: Path, block: Block) -> Sentence:
 
     words = []
     for line, (start, end) in zip(lines, places, strict=True):
-        head = head_of(path, line, len(lines))
+        head = conllu_head(path, line, len(lines))
         tag = "" if line.upos == "_" else line.upos
         word = Word(
             start,
@@ -160,7 +160,7 @@ def parse_sentence(path: Path, block: Block) -> Sentence:
     return Sentence(text, tuple(words), id)
 
 
-def head_of(path: Path, line: Line, size: int) -> int:
+def conllu_head(path: Path, line: Line, size: int) -> int:
     """The number of the word that a word depends on, from 0; -1: it is the root."""
     if not re.fullmatch(r"[0-9]+", line.head) or int(line.head) > size:
         why = f"the head {line.head!r} is no word of a sentence of {size}"
@@ -168,7 +168,7 @@ def head_of(path: Path, line: Line, size: int) -> int:
     return int(line.head) - 1
 
 
-def words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]:
+def conllu_words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]:
     """The lines of the words, and the tokens that hold several of them."""
     words: list[Line] = []
     tokens: dict[int, Token] = {}  # by their first word
@@ -180,7 +180,7 @@ def words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]
 
         number = len(words) + 1
         if re.fullmatch(r"[0-9]+-[0-9]+", line.id):
-            tokens[number] = token_of_line(path, line, number)
+            tokens[number] = conllu_token_of_line(path, line, number)
         elif line.id == str(number):
             words.append(line)
         elif not re.fullmatch(r"[0-9]+\.[0-9]+", line.id):  # which would be an empty node
@@ -198,7 +198,7 @@ def words_and_tokens(path: Path, block: Block) -> tuple[list[Line], list[Token]]
     return words, list(tokens.values())
 
 
-def token_of_line(path: Path, line: Line, number: int) -> Token:
+def conllu_token_of_line(path: Path, line: Line, number: int) -> Token:
     """The token of several words of a line such as 3-4; `number` is that of the next word."""
     first, last = map(int, line.id.split("-"))
     if first != number or last < first:
@@ -207,7 +207,7 @@ def token_of_line(path: Path, line: Line, number: int) -> Token:
     return Token(line, first, last)
 
 
-def place_words(
+def place_conllu_words(
     path: Path,
     words: list[Line],
     tokens: list[Token],
@@ -215,7 +215,7 @@ def place_words(
     text: str | None,
 ) -> tuple[str, Places]:
     """The text and the characters of each word in it; a file without texts has them put together from its words."""
-    surface = surface_tokens(words, tokens)
+    surface = conllu_surface_tokens(words, tokens)
     if text is None:
         pieces = [token.line.form_and_space for token in surface]
         text = "".join(pieces).rstrip()
@@ -224,24 +224,24 @@ def place_words(
     cursor = 0
     for token in surface:
         form = token.line.form
-        start = skip_blank(text, cursor)
+        start = skip_blank_conllu_lines(text, cursor)
         if not form or not text.startswith(form, start):
             why = f"the word {form!r} does not stand next in the text of the sentence"
             raise NotConllu(path, token.line.number, why)
 
         cursor = start + len(form)
         lines = words[token.first - 1 : token.last]
-        places += places_in_token(form, [line.form for line in lines], start)
+        places += places_in_conllu_token(form, [line.form for line in lines], start)
     return text, places
 
 
-def skip_blank(text: str, place: int) -> int:
+def skip_blank_conllu_lines(text: str, place: int) -> int:
     """The next place that is no white space."""
     rest = text[place:]
     return place + len(rest) - len(rest.lstrip())
 
 
-def surface_tokens(words: list[Line], tokens: list[Token]) -> list[Token]:
+def conllu_surface_tokens(words: list[Line], tokens: list[Token]) -> list[Token]:
     """All tokens of the text in its order; a word that no token holds is one itself."""
     by_first = {token.first: token for token in tokens}
     surface = []
@@ -253,7 +253,7 @@ def surface_tokens(words: list[Line], tokens: list[Token]) -> list[Token]:
     return surface
 
 
-def places_in_token(form: str, words: list[str], start: int) -> Places:
+def places_in_conllu_token(form: str, words: list[str], start: int) -> Places:
     """The characters of the words of one token: their own where they spell it, else all of them."""
     if "".join(words) != form:
         whole = (start, start + len(form))

@@ -22,9 +22,9 @@ __all__ = [
     "Rows",
     "broken_row",
     "filter_rows",
-    "interleave",
-    "labels_in_turn",
+    "interleave_rows",
     "map_rows",
+    "rows_with_labels_in_turn",
 ]
 
 T = TypeVar("T")
@@ -103,7 +103,9 @@ def filter_rows(rows: Iterable[Row[T] | Broken], wanted: Callable[[T], bool]) ->
             yield row
 
 
-def labels_in_turn(rows: Iterable[Row[Example] | Broken], labels: tuple[str, ...]) -> Rows[Example]:
+def rows_with_labels_in_turn(
+    rows: Iterable[Row[Example] | Broken], labels: tuple[str, ...]
+) -> Rows[Example]:
     """The examples with their labels in turn, as long as they last.
 
     Many files hold all of one class before the other; the first hundred records of such a file would be of one class.
@@ -134,7 +136,7 @@ def labels_in_turn(rows: Iterable[Row[Example] | Broken], labels: tuple[str, ...
         next_class = next(turns)
 
 
-def interleave(*streams: Rows[T]) -> Rows[T]:
+def interleave_rows(*streams: Rows[T]) -> Rows[T]:
     """One row of each stream in turn, as long as they last."""
     waiting = deque(streams)
     while waiting:

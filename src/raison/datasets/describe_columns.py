@@ -1,4 +1,6 @@
-"""Description of a user's columns in a sentence: what a file was taken for, one example, and what may be wrong."""
+"""Description of a user's columns in a sentence: what their marks and numbers were taken for, one example, and what
+may be wrong.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +124,8 @@ def describe_doubt(marked: Sequence[MarkedRecord], columns: ColumnMapping, file:
     numbers = f"The numbers of {columns.column_of('gold')!r} in {Path(file).name}"
 
     for record in marked:
-        as_characters = read_as("characters", record, columns)
-        as_tokens = read_as("tokens", record, columns)
+        as_characters = marks_read_as("characters", record, columns)
+        as_tokens = marks_read_as("tokens", record, columns)
         if as_characters is not None and as_tokens is not None and as_characters != as_tokens:
             return (
                 f"{numbers} could be characters or tokens: as characters they mark {as_characters}, as tokens "
@@ -140,7 +142,7 @@ def has_numbers(record: MarkedRecord) -> bool:
     return any(annotation.numbers for annotation in record.annotations)
 
 
-def read_as(unit: str, record: MarkedRecord, columns: ColumnMapping) -> str | None:
+def marks_read_as(unit: str, record: MarkedRecord, columns: ColumnMapping) -> str | None:
     """The words that are marked if numbers count this; None where they do not fit."""
     meaning = replace(columns.meaning, numbers=unit, spans=unit)
     texts = {record.segment: record.text}
@@ -157,14 +159,14 @@ def quote_marks(spans: Sequence[Span], example: Example) -> str:
     """The first marked words, as they are named in a sentence."""
     words = []
     for span in spans[:3]:
-        text = text_of_span(span, example)
+        text = described_text_of_span(span, example)
         words.append(quote_short(text[span.start : span.end]))
     if len(spans) > 3:
         words.append("…")
     return ", ".join(words) or "nothing"
 
 
-def text_of_span(span: Span, example: Example) -> str:
+def described_text_of_span(span: Span, example: Example) -> str:
     """The text that a span is about."""
     if example.pair and span.segment in ("second", "context"):
         return example.pair

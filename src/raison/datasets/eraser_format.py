@@ -22,7 +22,7 @@ from raison.core.parameters import check_choice
 from raison.core.records import Example, Span
 from raison.datasets.character_spans import Places, quote_short
 from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
-from raison.datasets.json_files import Json, read_json_lines, required_field
+from raison.datasets.json_files import Json, read_json_lines, required_json_field
 from raison.datasets.text_archives import read_archive_texts
 from raison.datasets.text_files import find_file
 
@@ -43,9 +43,9 @@ class Documents:
     def __init__(self, path: Path):
         self.path = path
         self.rest = (
-            documents_in_lines(path)
+            eraser_documents_in_lines(path)
             if path.suffixes[:1] == [".jsonl"]
-            else documents_in_files(path)
+            else eraser_documents_in_files(path)
         )
         self.texts: dict[str, str] = {}
         self.damage = ""
@@ -66,7 +66,7 @@ class Documents:
         return self.texts[name]
 
 
-def documents_in_files(path: Path) -> Rows[tuple[str, str]]:
+def eraser_documents_in_files(path: Path) -> Rows[tuple[str, str]]:
     """Names and texts of the files in a folder or an archive."""
 
     def named_text(row: Row[tuple[str, str]]) -> tuple[str, str]:
@@ -76,11 +76,13 @@ def documents_in_files(path: Path) -> Rows[tuple[str, str]]:
     return map_rows(read_archive_texts(path), named_text)
 
 
-def documents_in_lines(path: Path) -> Rows[tuple[str, str]]:
+def eraser_documents_in_lines(path: Path) -> Rows[tuple[str, str]]:
     """Names and texts of the lines of `docs.jsonl`."""
 
     def named_text(row: Row[Json]) -> tuple[str, str]:
-        return required_field(row.value, "docid", str), required_field(row.value, "document", str)
+        return required_json_field(row.value, "docid", str), required_json_field(
+            row.value, "document", str
+        )
 
     return map_rows(read_json_lines(path), named_text)
 
@@ -106,14 +108,16 @@ class EraserReader:
     def read_row(self, row: Row[Json]) -> Row[Example]:
         """The example of a record."""
         record = row.value
-        id = required_field(record, "annotation_id", str)
-        pieces = evidence_of(record)
-        evidence = [piece for piece in pieces if not (self.drop_empty and is_empty_evidence(piece))]
+        id = required_json_field(record, "annotation_id", str)
+        pieces = eraser_evidence(record)
+        evidence = [
+            piece for piece in pieces if not (self.drop_empty and is_empty_eraser_evidence(piece))
+        ]
         joined = self.join_documents(record, pieces)
         gold = self.gold_spans(joined, evidence)
 
         example = Example(
-            required_field(record, "query", str) if self.query else joined.text,
+            required_json_field(record, "query", str) if self.query else joined.text,
             joined.text if self.query else None,
             id=id,
             label=self.label_of(record),
@@ -134,7 +138,7 @@ class EraserReader:
         """The documents that a record names, else those of its evidence, else the one that is called as it is."""
         names = list(record.get("docids") or ())
         if not names:
-            documents = [required_field(piece, "docid", str) for piece in pieces]
+            documents = [required_json_field(piece, "docid", str) for piece in pieces]
             names = list(dict.fromkeys(documents)) or [record["annotation_id"]]
 
         text = ""
@@ -163,7 +167,7 @@ class EraserReader:
 
         places: set[tuple[int, int]] = set()
         for piece in evidence:
-            name = required_field(piece, "docid", str)
+            name = required_json_field(piece, "docid", str)
             offset = joined.offsets.get(name)
             if offset is None:
                 raise InputError(
@@ -171,14 +175,14 @@ class EraserReader:
                 )
 
             text = self.documents[name]
-            start, end = evidence_place(
+            start, end = eraser_evidence_place(
                 piece,
                 name=name,
                 text=text,
                 tokens=tokens[name],
             )
             if self.level == "sentence":
-                start, end = lines_around(text, start, end)
+                start, end = eraser_lines_around(text, start, end)
             places.add((offset + start, offset + end))
 
         ordered = sorted(places)
@@ -206,10 +210,10 @@ class EraserReader:
         return {ERASER_CLASSES: {ours: theirs for theirs, ours in self.labels.items()}}
 
 
-def evidence_of(record: Json) -> list[Json]:
+def eraser_evidence(record: Json) -> list[Json]:
     """All pieces of evidence; which of them belong together is of no use here."""
     pieces: list[Json] = []
-    for group in required_field(record, "evidences", list):
+    for group in required_json_field(record, "evidences", list):
         for piece in group if isinstance(group, list) else [group]:
             if not isinstance(piece, dict):
                 raise InputError("a piece of evidence is not an object with fields.")
@@ -217,12 +221,12 @@ def evidence_of(record: Json) -> list[Json]:
     return pieces
 
 
-def is_empty_evidence(piece: Json) -> bool:
+def is_empty_eraser_evidence(piece: Json) -> bool:
     """Whether a piece of evidence holds no token."""
     return piece.get("start_token") == piece.get("end_token") and not piece.get("text")
 
 
-def evidence_place(
+def eraser_evidence_place(
     piece: Json,
     *,
     name: str,
@@ -230,8 +234,8 @@ def evidence_place(
     tokens: Places,
 ) -> tuple[int, int]:
     """Characters of a piece of evidence in its document, compared with the words that it is said to hold."""
-    first = required_field(piece, "start_token", int)
-    last = required_field(piece, "end_token", int)
+    first = required_json_field(piece, "start_token", int)
+    last = required_json_field(piece, "end_token", int)
     evidence = f"the evidence {first}..{last}"
 
     if not 0 <= first < last <= len(tokens):
@@ -250,7 +254,7 @@ def evidence_place(
     return start, end
 
 
-def lines_around(text: str, start: int, end: int) -> tuple[int, int]:
+def eraser_lines_around(text: str, start: int, end: int) -> tuple[int, int]:
     """The lines that hold a span, without white space at their ends."""
     first = text.rfind("\n", 0, start) + 1
     behind = text.find("\n", end)

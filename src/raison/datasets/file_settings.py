@@ -13,7 +13,7 @@ from raison.datasets.column_mapping import FIELDS, ColumnMapping
 from raison.datasets.file_formats import TABLES
 from raison.datasets.json_files import Json
 
-__all__ = ["MAPPED", "SETTINGS", "FileSettings", "check_settings", "parse_settings"]
+__all__ = ["MAPPED", "SETTINGS", "FileSettings", "check_settings", "parse_file_settings"]
 
 # settings of the column mapping; for numbers and annotators see annotations.py, for marked see inline_marks.py
 MAPPED = ("task", "labels", "segment", "numbers", "annotators", "marked", "base")
@@ -57,15 +57,15 @@ class FileSettings:
         return ColumnMapping(self.columns, filled=filled, **settings)
 
 
-def parse_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
+def parse_file_settings(name: str, params: Mapping[str, SpecValue]) -> FileSettings:
     """The settings and columns of a spec; bare words are text."""
     columns: dict[str, object] = {}
     settings: Json = {}
     for key, value in params.items():
         if key in FIELDS:
-            columns[key] = plain_value(value)
+            columns[key] = plain_setting_value(value)
         elif key in SETTINGS:
-            settings[key] = plain_value(value)
+            settings[key] = plain_setting_value(value)
         else:
             raise unknown_setting(name, key)
 
@@ -102,12 +102,12 @@ def label_names(labels: object) -> tuple[str, ...]:
     return (str(labels),)
 
 
-def plain_value(value: object) -> object:
+def plain_setting_value(value: object) -> object:
     """A value of a spec, in which bare words are text."""
     if isinstance(value, Spec) and not value.params:
         return value.name
     if isinstance(value, (list, tuple)):
-        return tuple(map(plain_value, value))
+        return tuple(map(plain_setting_value, value))
     return value
 
 
@@ -117,7 +117,7 @@ def check_settings(form: str, settings: FileSettings) -> None:
         if name != "format" and form not in USED_BY.get(name, TABLES):
             raise InputError(f"{name} means nothing for {form}: leave it away.")
     if "encoding" in settings.given:
-        check_encoding(settings.encoding)
+        check_encoding_setting(settings.encoding)
 
     useless = list(settings.columns)
     if form in TABLES:
@@ -128,7 +128,7 @@ def check_settings(form: str, settings: FileSettings) -> None:
         raise InputError(f"{form} has no columns to map: leave {', '.join(useless)} away.")
 
 
-def check_encoding(encoding: str) -> None:
+def check_encoding_setting(encoding: str) -> None:
     """Refuse what is no name of an encoding."""
     if encoding == "replace":
         return

@@ -11,10 +11,10 @@ from raison.core.records import Example
 from raison.core.spec import Spec, SpecValue
 from raison.datasets.dataset_rows import Row, Rows
 from raison.datasets.faults import gold_fault
-from raison.datasets.file_settings import MAPPED, FileSettings, parse_settings
+from raison.datasets.file_settings import MAPPED, FileSettings, parse_file_settings
 from raison.datasets.json_files import Json
 from raison.datasets.loading import ExampleSource, LoadedData
-from raison.datasets.user_files import finish_account, task_of_examples
+from raison.datasets.user_files import finish_account_of_user_file, task_of_user_examples
 from raison.datasets.user_records import ColumnReport, read_records
 
 if TYPE_CHECKING:
@@ -32,19 +32,19 @@ def open_hub_dataset(
     """
     where = f"hf:{name}"
     others = dict(params)
-    inside = text_or_none(others.pop("split", None))
-    config = text_or_none(others.pop("config", None))
-    settings = parse_settings(where, others)
+    inside = hub_setting_as_text(others.pop("split", None))
+    config = hub_setting_as_text(others.pop("config", None))
+    settings = parse_file_settings(where, others)
     check_hub_settings(settings)
 
     wanted = split or inside
     table = load_hub_dataset(name, config, wanted)
     label = settings.columns.get("label", "label")
-    columns = settings.column_mapping(labels=class_names(table.features, label))
+    columns = settings.column_mapping(labels=class_names_of_hub_column(table.features, label))
     report = ColumnReport()
 
     def fault(example: Example) -> str:
-        task = columns.task or task_of_examples([example])
+        task = columns.task or task_of_user_examples([example])
         return gold_fault(task, example)
 
     spec = Spec(name, params)
@@ -57,14 +57,14 @@ def open_hub_dataset(
     )
     return ExampleSource(
         rows=read_records(
-            numbered_rows(table, where),
+            numbered_hub_rows(table, where),
             columns,
             file=where,
             report=report,
         ),
         fault=fault,
         blank=blank,
-        finish=lambda loaded: finish_account(loaded, columns, report),
+        finish=lambda loaded: finish_account_of_user_file(loaded, columns, report),
     )
 
 
@@ -76,14 +76,14 @@ def check_hub_settings(settings: FileSettings) -> None:
         raise InputError(f"{names} means nothing for a Hugging Face data set: leave it away.")
 
 
-def text_or_none(value: object) -> str | None:
+def hub_setting_as_text(value: object) -> str | None:
     """A setting of the spec as text; bare words are text."""
     if value is None:
         return None
     return value.name if isinstance(value, Spec) else str(value)
 
 
-def numbered_rows(table: datasets.Dataset, where: str) -> Rows[Json]:
+def numbered_hub_rows(table: datasets.Dataset, where: str) -> Rows[Json]:
     """The records of a set; `line` counts them."""
     for number, record in enumerate(table, 1):
         yield Row(where, number, record)
@@ -110,7 +110,7 @@ def load_hub_dataset(name: str, config: str | None, split: str | None) -> datase
         ) from None
 
     if isinstance(loaded, Mapping):
-        return choose_split(name, loaded, split)
+        return choose_hub_split(name, loaded, split)
     if split is not None and str(loaded.split or "") not in ("", split):
         raise InputError(
             f"{name!r} holds the split {loaded.split}, not {split!r}: leave the split away."
@@ -118,7 +118,7 @@ def load_hub_dataset(name: str, config: str | None, split: str | None) -> datase
     return loaded
 
 
-def choose_split(
+def choose_hub_split(
     name: str, parts: Mapping[str, datasets.Dataset], split: str | None
 ) -> datasets.Dataset:
     """The split that is named, else test, else the first."""
@@ -132,7 +132,7 @@ def choose_split(
     return parts[split]
 
 
-def class_names(features: Mapping[object, object], column: object) -> tuple[str, ...]:
+def class_names_of_hub_column(features: Mapping[object, object], column: object) -> tuple[str, ...]:
     """Names of the classes of a column, also where it holds a list of them."""
     feature = features.get(column)
     inner = getattr(feature, "feature", None)

@@ -7,10 +7,10 @@ import re
 from raison.core.errors import InputError
 from raison.datasets.character_spans import Places, quote_short
 
-__all__ = ["sign_patterns", "strip_marks"]
+__all__ = ["inline_mark_patterns", "strip_marks"]
 
 
-def sign_patterns(sign: object) -> tuple[str, str]:
+def inline_mark_patterns(sign: object) -> tuple[str, str]:
     """Patterns of what opens and closes a mark: a tag, two signs with a space between them, or the same sign twice."""
     written = str(sign)
     tag = re.fullmatch(r"<([A-Za-z][\w-]*)>", written)
@@ -30,7 +30,7 @@ def sign_patterns(sign: object) -> tuple[str, str]:
 
 def strip_marks(text: str, sign: str) -> tuple[str, Places]:
     """The text without its marks, and the characters of what was marked."""
-    opening, closing = sign_patterns(sign)
+    opening, closing = inline_mark_patterns(sign)
     pattern = re.compile(rf"(?P<open>{opening})|(?P<close>{closing})", re.IGNORECASE)
 
     plain = ""
@@ -47,7 +47,7 @@ def strip_marks(text: str, sign: str) -> tuple[str, Places]:
         if opens and start is None:
             start = len(plain)
         elif not opens and start is not None:
-            place = without_blank(plain, start)
+            place = marked_text_without_blank(plain, start)
             if place is None:
                 raise InputError(
                     f"there is nothing between two marks {sign!r} in {quote_short(text)}."
@@ -67,7 +67,7 @@ def unpaired_marks(text: str, sign: str) -> InputError:
     return InputError(f"the marks {sign!r} do not come in pairs in {quote_short(text)}.")
 
 
-def without_blank(text: str, start: int) -> tuple[int, int] | None:
+def marked_text_without_blank(text: str, start: int) -> tuple[int, int] | None:
     """The characters from `start` to the end of a text without white space at the ends; None if nothing is left."""
     inside = text[start:]
     words = inside.strip()

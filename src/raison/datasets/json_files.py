@@ -18,7 +18,7 @@ __all__ = [
     "read_json_lines",
     "read_json_list",
     "read_json_text",
-    "required_field",
+    "required_json_field",
 ]
 
 Json = dict[str, Any]  # an object in JSON, of which nothing is known yet
@@ -46,7 +46,7 @@ def values_of_list(file: str, text: str) -> Rows[object]:
     """The values of a list in JSON, one by one; what stands behind a mistake can't be read."""
     decoder = json.JSONDecoder()
     number = 0
-    place = skip_blank(text, text.index("[") + 1)
+    place = skip_blank_in_json(text, text.index("[") + 1)
     more = not text.startswith("]", place)
 
     while more:
@@ -58,17 +58,17 @@ def values_of_list(file: str, text: str) -> Rows[object]:
             return
         yield Row(file, number, value)
 
-        place = skip_blank(text, place)
+        place = skip_blank_in_json(text, place)
         more = text.startswith(",", place)
         if more:
-            place = skip_blank(text, place + 1)
+            place = skip_blank_in_json(text, place + 1)
 
     closed = text.startswith("]", place)
-    if not closed or skip_blank(text, place + 1) < len(text):
+    if not closed or skip_blank_in_json(text, place + 1) < len(text):
         yield Broken(file, number, "the list of objects is cut or goes on in a wrong way behind it")
 
 
-def skip_blank(text: str, place: int) -> int:
+def skip_blank_in_json(text: str, place: int) -> int:
     """The next place that is no white space."""
     match = BLANK.match(text, place)
     if match is None:
@@ -87,7 +87,7 @@ def read_json_text(path: Path, *, other: str = "") -> Row[str] | Broken:
         parts.append(row.value)
         size += len(row.value)
         if size > limits.FILE:
-            most = limits.format_megabytes(limits.FILE)
+            most = limits.format_limit_in_megabytes(limits.FILE)
             reason = f"it is JSON of more than {most}: write one object in each line (.jsonl)"
             return Broken(str(path), row.line, reason)
     return Row(str(path), 1, "\n".join(parts))
@@ -109,7 +109,7 @@ def json_object(value: object) -> Json:
     return value
 
 
-def required_field(record: object, name: str, kind: type[K]) -> K:
+def required_json_field(record: object, name: str, kind: type[K]) -> K:
     """A field that must be there and of a kind."""
     fields = json_object(record)
     if name not in fields:

@@ -11,7 +11,7 @@ import re
 from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.character_spans import checked_span
-from raison.datasets.json_files import Json, required_field
+from raison.datasets.json_files import Json, required_json_field
 
 __all__ = ["passage_example"]
 
@@ -20,7 +20,7 @@ LAST_WORD = re.compile(r"\s+(\S+)\s*\Z")
 
 def passage_example(record: Json, *, index: int, id: str) -> Example:
     """A passage; its rationale are character spans of the whole passage, in the order in which they were marked."""
-    passage = required_field(record, "text", str)
+    passage = required_json_field(record, "text", str)
     last = LAST_WORD.search(passage)
     if last is None or not last.start():
         raise InputError("the passage has a single word.")

@@ -1,4 +1,4 @@
-"""Placement of marks on a text: a list of numbers, a span as it is written, or words."""
+"""Placement of marks on a text: the place of a list of numbers, of a span of characters or tokens, or of words."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from raison.datasets.character_spans import (
     Places,
     checked_span,
     quote_short,
+    runs_of_true_marks,
     spans_of_marks,
-    true_runs,
 )
 
 __all__ = [
-    "fitting_span",
-    "has_repeats",
-    "numbers_fit",
+    "fitting_mark_span",
+    "has_repeated_mark_numbers",
+    "mark_numbers_fit",
     "place_span",
-    "runs_of_numbers",
+    "runs_of_mark_numbers",
     "spans_of_numbers",
     "spans_of_runs",
     "spans_of_words",
@@ -39,21 +39,21 @@ def spans_of_numbers(
     """Spans of a list of numbers: 0 and 1 for each token, or the numbers of what is marked, counted from 0."""
     if unit == "flags":
         return spans_of_marks(text.tokens, numbers, segment)
-    if has_repeats(numbers):
+    if has_repeated_mark_numbers(numbers):
         raise InputError(f"the numbers of {unit} name one twice.")
 
     if unit == "tokens":
-        check_numbers(numbers, len(text.tokens), thing="token")
+        check_mark_numbers(numbers, len(text.tokens), thing="token")
         inside = set(numbers)
         marks = [index in inside for index in range(len(text.tokens))]
         return spans_of_marks(text.tokens, marks, segment)
 
-    check_numbers(numbers, len(text.text), thing="character")
-    runs = runs_of_numbers(numbers)
+    check_mark_numbers(numbers, len(text.text), thing="character")
+    runs = runs_of_mark_numbers(numbers)
     return tuple(spans_of_runs(text.text, runs, segment))
 
 
-def check_numbers(numbers: Sequence[int], size: int, *, thing: str) -> None:
+def check_mark_numbers(numbers: Sequence[int], size: int, *, thing: str) -> None:
     """Refuse numbers of things of which there are only `size`."""
     least = min(numbers)
     most = max(numbers)
@@ -67,20 +67,20 @@ def spans_of_runs(text: str, runs: Places, segment: str) -> list[Span]:
     return [Span(start, end, segment) for start, end in runs if text[start:end].strip()]
 
 
-def has_repeats(numbers: Sequence[int]) -> bool:
+def has_repeated_mark_numbers(numbers: Sequence[int]) -> bool:
     """Whether a number stands there twice."""
     return len(set(numbers)) < len(numbers)
 
 
-def numbers_fit(numbers: Sequence[int], size: int) -> bool:
+def mark_numbers_fit(numbers: Sequence[int], size: int) -> bool:
     """Whether numbers can count things of which there are `size`."""
-    return not has_repeats(numbers) and min(numbers) >= 0 and max(numbers) < size
+    return not has_repeated_mark_numbers(numbers) and min(numbers) >= 0 and max(numbers) < size
 
 
-def runs_of_numbers(numbers: Sequence[int]) -> Places:
+def runs_of_mark_numbers(numbers: Sequence[int]) -> Places:
     """The runs of neighbours: first number and one past the last."""
     inside = set(numbers)
-    return true_runs(number in inside for number in range(max(numbers) + 1))
+    return runs_of_true_marks(number in inside for number in range(max(numbers) + 1))
 
 
 # -- written spans -----------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def place_span(
 ) -> Span | None:
     """A written span on the text; None where it does not fit."""
     start, end = written.start, written.end
-    if not is_whole(start) or not is_whole(end):
+    if not is_whole_number(start) or not is_whole_number(end):
         return None
     if unit == "characters":
         return place_characters(
@@ -147,12 +147,12 @@ def place_tokens(
     return Span(first, behind, segment)
 
 
-def is_whole(value: object) -> TypeGuard[int]:
+def is_whole_number(value: object) -> TypeGuard[int]:
     """Whether a value is a whole number; True and False are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def fitting_span(
+def fitting_mark_span(
     text: TokenizedText,
     written: WrittenSpan,
     *,
@@ -203,7 +203,7 @@ def spans_of_words(text: str, words: Sequence[str], segment: str) -> list[Span]:
         if not word.strip():
             raise InputError("a marked word is empty.")
 
-        place = next_place(
+        place = next_place_of_word(
             text,
             word.strip(),
             cursor=cursor,
@@ -217,7 +217,7 @@ def spans_of_words(text: str, words: Sequence[str], segment: str) -> list[Span]:
     return [Span(start, end, segment) for start, end in sorted(taken)]
 
 
-def next_place(
+def next_place_of_word(
     text: str,
     word: str,
     *,
@@ -236,7 +236,7 @@ def next_place(
 
     for pattern in patterns:
         places = [match.span() for match in pattern.finditer(text)]
-        free = [place for place in places if not overlaps(place, taken)]
+        free = [place for place in places if not place_overlaps(place, taken)]
         for start, end in free:
             if start >= cursor:
                 return start, end
@@ -245,7 +245,7 @@ def next_place(
     return None
 
 
-def overlaps(place: tuple[int, int], taken: Places) -> bool:
+def place_overlaps(place: tuple[int, int], taken: Places) -> bool:
     """Whether a place shares a character with one that is taken."""
     start, end = place
     return any(first < end and start < behind for first, behind in taken)

@@ -8,7 +8,7 @@ from typing import Any
 
 from raison.core import limits
 
-__all__ = ["MissingColumn", "RawRecord", "column_names", "find_cell"]
+__all__ = ["MissingColumn", "RawRecord", "column_names", "find_nested_cell"]
 
 RawRecord = Mapping[Any, Any]  # a record of a user's file: its columns are named, or numbered
 
@@ -17,7 +17,7 @@ class MissingColumn(LookupError):
     """A record has no such column."""
 
 
-def find_cell(record: RawRecord, column: object) -> object:
+def find_nested_cell(record: RawRecord, column: object) -> object:
     """What stands in a column, which may have dots in its own name; raises MissingColumn.
 
     Of a list a number takes one entry, and a name takes that field of every entry. A cell of a table may hold JSON.
@@ -31,11 +31,11 @@ def find_cell(record: RawRecord, column: object) -> object:
 
     value: object = record
     for part in written.split("."):
-        value = step_into(value, part)
+        value = step_into_nested_column(value, part)
     return value
 
 
-def step_into(value: object, part: str) -> object:
+def step_into_nested_column(value: object, part: str) -> object:
     """What one part of a column's name finds in a value."""
     if isinstance(value, str) and value.strip()[:1] in ("{", "["):
         try:
@@ -49,7 +49,7 @@ def step_into(value: object, part: str) -> object:
         if part.isdecimal() and int(part) < len(value):
             return value[int(part)]
         if value and not part.isdecimal():
-            return [step_into(entry, part) for entry in value]
+            return [step_into_nested_column(entry, part) for entry in value]
     raise MissingColumn(part)
 
 

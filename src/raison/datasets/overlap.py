@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from raison.core.parameters import check_integer
 from raison.core.records import Example
 
-__all__ = ["normalise_text", "overlap"]
+__all__ = ["normalise_text_for_overlap", "overlap"]
 
 
 def overlap(
@@ -23,27 +23,27 @@ def overlap(
     """
     if letters is not None:
         check_integer("letters", letters, 1)
-    tested = {normalise_text(text, letters) for text in test}
+    tested = {normalise_text_for_overlap(text, letters) for text in test}
 
     copies = []
     for index, text in enumerate(train):
-        key = normalise_text(text, letters)
+        key = normalise_text_for_overlap(text, letters)
         if any(key) and key in tested:
             copies.append(index)
     return copies
 
 
-def normalise_text(text: str | Example, letters: int | None = None) -> tuple[str, str]:
+def normalise_text_for_overlap(text: str | Example, letters: int | None = None) -> tuple[str, str]:
     """The first letters and digits of a text (and of its pair) in lower case."""
     pair = ""
     if isinstance(text, Example):
         pair = text.pair or ""
         text = text.text
-    first = only_letters(text)
-    second = only_letters(pair)
+    first = letters_for_overlap(text)
+    second = letters_for_overlap(pair)
     return first[:letters], second[:letters]
 
 
-def only_letters(text: str) -> str:
+def letters_for_overlap(text: str) -> str:
     """The letters and digits of a text in lower case."""
     return re.sub(r"[\W_]+", "", text.lower())

@@ -21,11 +21,11 @@ from raison.datasets.text_files import read_lines
 
 __all__ = [
     "WordLinks",
-    "aligned_example",
+    "parallel_example",
     "parse_alignment",
-    "parse_links",
+    "parse_alignment_links",
     "read_parallel_text",
-    "zip_rows",
+    "zip_parallel_rows",
 ]
 
 Link = tuple[int, int]  # numbers of the words, from 0
@@ -52,7 +52,7 @@ class WordLinks:
         return WordLinks(sure, possible)
 
 
-def zip_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
+def zip_parallel_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
     """Lines of the same number; a line that only one of the files has is broken."""
     for rows in zip_longest(*files):
         broken = [row for row in rows if isinstance(row, Broken)]
@@ -78,7 +78,7 @@ def zip_rows(*files: Rows[str]) -> Rows[tuple[str, ...]]:
         )
 
 
-def parse_links(text: str, base: int) -> WordLinks:
+def parse_alignment_links(text: str, base: int) -> WordLinks:
     """Sure and possible links, counted from 0; `base` is the number of the first word in the file."""
     links = WordLinks()
     for piece in text.split():
@@ -99,7 +99,7 @@ def parse_links(text: str, base: int) -> WordLinks:
 def parse_alignment(value: object, base: int) -> WordLinks:
     """Links as a file may hold them: Pharaoh's `0-1 2p3`, or a list of pairs of numbers, which are sure."""
     if isinstance(value, str):
-        return parse_links(value, base)
+        return parse_alignment_links(value, base)
     if not isinstance(value, (list, tuple)):
         kind = type(value).__name__
         raise InputError(f"the alignment is {kind}: write it like 0-1 2p3.")
@@ -111,10 +111,10 @@ def parse_alignment(value: object, base: int) -> WordLinks:
             pieces.append(f"{source}-{target}")
         else:
             pieces.append(str(link))
-    return parse_links(" ".join(pieces), base)
+    return parse_alignment_links(" ".join(pieces), base)
 
 
-def aligned_example(
+def parallel_example(
     source: str,
     target: str,
     links: WordLinks,
@@ -163,7 +163,7 @@ def read_parallel_text(
     files = [read_lines(path, other=other) for path in paths]
 
     def example(row: Row[tuple[str, ...]]) -> Example:
-        parts = split_parts(
+        parts = split_parallel_lines(
             row.value, translated=translation is not None, linked=alignment is not None
         )
         text, label, *links = parts
@@ -171,18 +171,18 @@ def read_parallel_text(
             raise InputError("it has no translation.")
         if not links:
             return Example(text.strip(), id=str(row.line), label=label.strip())
-        return aligned_example(
+        return parallel_example(
             text.strip(),
             label.strip(),
-            parse_links(links[0], base),
+            parse_alignment_links(links[0], base),
             id=str(row.line),
             base=base,
         )
 
-    return map_rows(zip_rows(*files), example)
+    return map_rows(zip_parallel_rows(*files), example)
 
 
-def split_parts(lines: Sequence[str], *, translated: bool, linked: bool) -> list[str]:
+def split_parallel_lines(lines: Sequence[str], *, translated: bool, linked: bool) -> list[str]:
     """Source, translation and, where there are some, links, of the lines of all files with one number."""
     first, *others = lines
     if translated:

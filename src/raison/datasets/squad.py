@@ -15,7 +15,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.character_spans import checked_span
 from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row, map_rows
-from raison.datasets.json_files import Json, read_json_text, required_field
+from raison.datasets.json_files import Json, read_json_text, required_json_field
 
 __all__ = ["read_squad"]
 
@@ -72,10 +72,10 @@ def questions_of_file(path: Path, text: str, content: Json) -> Rows[Question]:
     """The questions of a file with their contexts; `line` is where the id of the question stands."""
     lines = LineFinder(text)
     try:
-        for article in required_field(content, "data", list):
-            for paragraph in required_field(article, "paragraphs", list):
-                context = required_field(paragraph, "context", str)
-                for record in required_field(paragraph, "qas", list):
+        for article in required_json_field(content, "data", list):
+            for paragraph in required_json_field(article, "paragraphs", list):
+                context = required_json_field(paragraph, "context", str)
+                for record in required_json_field(paragraph, "qas", list):
                     line = lines.line_of(record["id"])
                     title = str(article.get("title", ""))
                     yield Row(str(path), line, Question(title, context, record))
@@ -93,12 +93,12 @@ def question_example(row: Row[Question]) -> Example:
     """The example of a question."""
     question = row.value
     record = question.record
-    answers = required_field(record, "answers", list)
+    answers = required_json_field(record, "answers", list)
 
     spans = []
     for answer in answers:
-        start = required_field(answer, "answer_start", int)
-        text = required_field(answer, "text", str)
+        start = required_json_field(answer, "answer_start", int)
+        text = required_json_field(answer, "text", str)
         span = checked_span(
             question.context,
             start,
@@ -109,7 +109,7 @@ def question_example(row: Row[Question]) -> Example:
         spans.append(span)
 
     return Example(
-        required_field(record, "question", str),
+        required_json_field(record, "question", str),
         question.context,
         id=str(record["id"]),
         label=answers[0]["text"] if answers else "",

@@ -10,7 +10,7 @@ from pathlib import Path
 from raison.core.errors import InputError, MissingExtra
 from raison.datasets.dataset_rows import Broken, Row, Rows, map_rows
 from raison.datasets.json_files import Json
-from raison.datasets.text_files import open_error, read_lines
+from raison.datasets.text_files import file_open_error, read_lines
 
 __all__ = [
     "read_csv",
@@ -18,7 +18,7 @@ __all__ = [
     "read_parquet",
     "read_plain_columns",
     "read_table_rows",
-    "unquote",
+    "unquote_csv_cell",
 ]
 
 UNKNOWN = "\ufffd"
@@ -132,7 +132,7 @@ def read_table_rows(path: Path, delimiter: str = ",", *, other: str = "") -> Row
             f"{str(path)!r} is empty: it needs a first line with the names of the columns."
         )
 
-    first, names = without_index(head.value)
+    first, names = table_head_without_index(head.value)
     twice = len(set(names)) < len(names)
     if twice or not all(names):
         known = ", ".join(names)
@@ -166,8 +166,8 @@ def read_numbered_table(
     first = 0
     numbers: list[int] = []
     if isinstance(head, Row):
-        first, names = without_index(head.value)
-        numbers = numbers_of_names(names)
+        first, names = table_head_without_index(head.value)
+        numbers = numbers_of_table_columns(names)
 
     if numbers and (first > 0 or set(wanted) <= set(numbers)):
         yield from map_rows(rows, lambda row: dict(zip(numbers, row.value[first:], strict=True)))
@@ -175,7 +175,7 @@ def read_numbered_table(
         yield from map_rows(chain([head], rows), lambda row: dict(enumerate(row.value)))
 
 
-def numbers_of_names(names: Sequence[str]) -> list[int]:
+def numbers_of_table_columns(names: Sequence[str]) -> list[int]:
     """The numbers that columns are called by; none where a name is no number or stands twice."""
     numbers: list[int] = []
     for name in names:
@@ -187,7 +187,7 @@ def numbers_of_names(names: Sequence[str]) -> list[int]:
     return numbers
 
 
-def without_index(head: Sequence[str]) -> tuple[int, list[str]]:
+def table_head_without_index(head: Sequence[str]) -> tuple[int, list[str]]:
     """How many columns without a name a first row begins with, and the names of the others."""
     names = [name.strip() for name in head]
     for first, name in enumerate(names):
@@ -196,7 +196,7 @@ def without_index(head: Sequence[str]) -> tuple[int, list[str]]:
     return 0, names
 
 
-def unquote(cell: str) -> str:
+def unquote_csv_cell(cell: str) -> str:
     """A cell without the quotes around it, if it has them as CSV writes them."""
     if len(cell) < 2 or not (cell[0] == cell[-1] == '"'):
         return cell
@@ -225,4 +225,4 @@ def read_parquet(path: Path) -> Rows[Json]:
         why = str(error).splitlines()[0]
         yield Broken(str(path), number + 1, f"it is not Parquet or damaged here ({why})")
     except OSError as error:
-        raise open_error(path, error) from None
+        raise file_open_error(path, error) from None

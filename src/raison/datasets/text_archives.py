@@ -16,7 +16,7 @@ from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row
 from raison.datasets.text_files import (
     Stream,
     decode_text,
-    open_error,
+    file_open_error,
     open_packed,
     read_lines_of_stream,
 )
@@ -38,7 +38,7 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
     number = 0
     try:
         for number, (name, content) in enumerate(unpack_archive(path), 1):
-            fault = member_fault(name, content)
+            fault = archive_member_fault(name, content)
             if fault:
                 yield Broken(archive, number, fault)
             else:
@@ -49,20 +49,20 @@ def read_archive(path: Path) -> Rows[tuple[str, bytes]]:
             archive, number + 1, f"the archive is cut or damaged here ({error}); get it again"
         )
     except OSError as error:
-        raise open_error(path, error) from None
+        raise file_open_error(path, error) from None
 
 
-def member_fault(name: str, content: bytes) -> str:
+def archive_member_fault(name: str, content: bytes) -> str:
     """What is wrong with a file in an archive; nothing, mostly."""
-    if path_leads_out(name):
+    if path_leads_out_of_archive(name):
         return f"the name {name!r} leads out of the archive; get it again"
     if len(content) > limits.FILE:
-        most = limits.format_megabytes(limits.FILE)
+        most = limits.format_limit_in_megabytes(limits.FILE)
         return f"{name!r} is larger than {most}; give a part of it"
     return ""
 
 
-def path_leads_out(name: str) -> bool:
+def path_leads_out_of_archive(name: str) -> bool:
     """Whether the name of a member is absolute, of another drive or above the archive."""
     path = PurePosixPath(name.replace("\\", "/"))
     return path.is_absolute() or ".." in path.parts or name[1:2] == ":"
@@ -145,13 +145,13 @@ def read_archive_texts(path: Path, *, other: str = "") -> Rows[tuple[str, str]]:
         try:
             text, mended = decode_text(content, other)
         except InputError as error:
-            line = content[: first_bad_byte(content)].count(b"\n") + 1
+            line = content[: first_bad_byte_in_archive(content)].count(b"\n") + 1
             yield broken_row(file, line, error)
         else:
             yield Row(file, 1, (name, text), mended)
 
 
-def first_bad_byte(content: bytes) -> int:
+def first_bad_byte_in_archive(content: bytes) -> int:
     """The place of the first byte that is no UTF-8."""
     try:
         content.decode("utf-8")

@@ -15,8 +15,8 @@ from raison.datasets.dataset_rows import Broken, Row, Rows, broken_row
 __all__ = [
     "Stream",
     "decode_text",
+    "file_open_error",
     "find_file",
-    "open_error",
     "open_packed",
     "read_good_lines",
     "read_lines",
@@ -35,7 +35,7 @@ def open_packed(path: Path) -> Stream:
     return path.open("rb")
 
 
-def open_error(path: Path, error: OSError) -> InputError:
+def file_open_error(path: Path, error: OSError) -> InputError:
     """Why a file can't be opened at all, which is no matter of its records."""
     if isinstance(error, FileNotFoundError):
         return InputError(f"There is no file {str(path)!r}: check the path.")
@@ -74,7 +74,7 @@ def read_lines(path: Path, *, other: str = "", longest: int | None = None) -> Ro
                 longest=longest,
             )
     except OSError as error:
-        raise open_error(path, error) from None
+        raise file_open_error(path, error) from None
 
 
 def read_lines_of_stream(
@@ -95,15 +95,15 @@ def read_lines_of_stream(
     number = 0
 
     try:
-        for number, raw in enumerate(raw_lines(stream, most), 1):
+        for number, raw in enumerate(raw_lines_of_file(stream, most), 1):
             if raw is None:
-                size = limits.format_megabytes(most)
+                size = limits.format_limit_in_megabytes(most)
                 yield Broken(
                     file, number, f"it is longer than {size}: write one record in each line"
                 )
                 continue
 
-            content = without_line_end(raw)
+            content = line_without_end(raw)
             if number == 1:
                 content = content.removeprefix(BYTE_ORDER_MARK)
 
@@ -117,7 +117,7 @@ def read_lines_of_stream(
         yield Broken(file, number + 1, f"the file is cut or damaged here ({error}); get it again")
 
 
-def raw_lines(stream: Stream, most: int) -> Iterator[bytes | None]:
+def raw_lines_of_file(stream: Stream, most: int) -> Iterator[bytes | None]:
     """The lines of a stream; None for one that is too long to be held, which is read over."""
     while line := stream.readline(most):
         rest = line
@@ -127,7 +127,7 @@ def raw_lines(stream: Stream, most: int) -> Iterator[bytes | None]:
         yield line or None
 
 
-def without_line_end(raw: bytes) -> bytes:
+def line_without_end(raw: bytes) -> bytes:
     """A line without its \\n or \\r\\n."""
     return raw.removesuffix(b"\n").removesuffix(b"\r")
 

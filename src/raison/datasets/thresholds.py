@@ -9,7 +9,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.dataset_rows import Broken, Row, Rows
 
-__all__ = ["clear_examples", "label_of_score"]
+__all__ = ["examples_with_clear_scores", "label_of_score"]
 
 LOW, HIGH = 0.4, 0.6
 
@@ -30,7 +30,7 @@ def label_of_score(score: str | float, labels: tuple[str, ...]) -> str | None:
     return None
 
 
-def drop_unclear(rows: Iterable[Row[Example | None] | Broken]) -> Rows[Example]:
+def drop_unclear_scores(rows: Iterable[Row[Example | None] | Broken]) -> Rows[Example]:
     """Without the reviews that say nothing clear, which are read as None."""
     for row in rows:
         if isinstance(row, Broken):
@@ -39,14 +39,14 @@ def drop_unclear(rows: Iterable[Row[Example | None] | Broken]) -> Rows[Example]:
             yield row.with_value(row.value)
 
 
-def clear_examples(
+def examples_with_clear_scores(
     rows: Iterable[Row[Example | None] | Broken],
     labels: tuple[str, ...],
     *,
     balanced: bool,
 ) -> Rows[Example]:
     """The reviews that say something clear; `balanced`: as many of each label."""
-    clear = drop_unclear(rows)
+    clear = drop_unclear_scores(rows)
     if not balanced:
         return clear
     return balance_labels(clear, labels)

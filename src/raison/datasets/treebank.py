@@ -20,13 +20,13 @@ TAGS = tuple(
 
 def read_treebank(path: Path) -> Rows[Example]:
     """Sentences one by one; `meta` holds the words' characters, heads (from 0; -1: the root) and relations."""
-    return map_rows(sentence_rows(path), sentence_example)
+    return map_rows(treebank_sentence_rows(path), treebank_sentence_example)
 
 
-def sentence_rows(path: Path) -> Rows[Sentence]:
+def treebank_sentence_rows(path: Path) -> Rows[Sentence]:
     """The sentences of a file, each in the row of its first line."""
     unread: dict[int, Broken] = {}
-    for block in sentence_blocks(numbered_lines(path, unread)):
+    for block in sentence_blocks(numbered_treebank_lines(path, unread)):
         first = block.lines[0]
         try:
             sentence = parse_sentence(path, block)
@@ -37,7 +37,7 @@ def sentence_rows(path: Path) -> Rows[Sentence]:
             yield Row(str(path), first.number, sentence)
 
 
-def numbered_lines(path: Path, unread: dict[int, Broken]) -> Iterator[tuple[int, str]]:
+def numbered_treebank_lines(path: Path, unread: dict[int, Broken]) -> Iterator[tuple[int, str]]:
     """The lines of a file by their numbers; what can't be decoded is put into `unread`."""
     for row in read_lines(path):
         if isinstance(row, Broken):
@@ -47,7 +47,7 @@ def numbered_lines(path: Path, unread: dict[int, Broken]) -> Iterator[tuple[int,
             yield row.line, row.value
 
 
-def sentence_example(row: Row[Sentence]) -> Example:
+def treebank_sentence_example(row: Row[Sentence]) -> Example:
     """The example of a sentence."""
     sentence = row.value
     words = sentence.words

@@ -17,12 +17,12 @@ from raison.datasets.faults import gold_fault
 from raison.datasets.file_formats import (
     FORMATS,
     TABLES,
-    default_split,
-    first_sign,
+    default_split_of_eraser_format,
+    first_sign_in_file,
     format_of,
-    suffix_of,
+    suffix_of_file,
 )
-from raison.datasets.file_settings import FileSettings, check_settings, parse_settings
+from raison.datasets.file_settings import FileSettings, check_settings, parse_file_settings
 from raison.datasets.json_files import read_json_lines, read_json_list
 from raison.datasets.loading import ExampleSource, LoadedData
 from raison.datasets.nested_columns import RawRecord
@@ -33,7 +33,7 @@ from raison.datasets.table import read_numbered_table, read_parquet, read_table_
 from raison.datasets.treebank import TAGS, read_treebank
 from raison.datasets.user_records import ColumnReport, read_records
 
-__all__ = ["finish_account", "open_user_file", "task_of_examples"]
+__all__ = ["finish_account_of_user_file", "open_user_file", "task_of_user_examples"]
 
 TASKS = {"squad": "qa", "conllu": "tagging", "txt": "text", "parallel": "seq2seq"}
 LABELS = {"conllu": TAGS}
@@ -84,7 +84,7 @@ class UserFile:
         if self.form == "parquet":
             return read_parquet(self.path)
         if self.form == "jsonl":
-            is_list = first_sign(self.path) == "["
+            is_list = first_sign_in_file(self.path) == "["
             read_json = read_json_list if is_list else read_json_lines
             return read_json(self.path, other=other)
 
@@ -101,8 +101,8 @@ class UserFile:
 
     def parallel_rows(self) -> Rows[Example]:
         """The examples of a parallel text, with the other files that the spec names."""
-        translation = file_beside(self.path, self.settings.translation)
-        alignment = file_beside(self.path, self.columns.names.get("alignment"))
+        translation = user_file_beside(self.path, self.settings.translation)
+        alignment = user_file_beside(self.path, self.columns.names.get("alignment"))
         return read_parallel_text(
             self.path, translation, alignment, base=self.columns.base, other=self.settings.encoding
         )
@@ -119,15 +119,15 @@ class UserFile:
 
     def fault(self, example: Example) -> str:
         """What is wrong with an example; nothing, mostly."""
-        return gold_fault(self.task or task_of_examples([example]), example)
+        return gold_fault(self.task or task_of_user_examples([example]), example)
 
 
 def open_user_file(
     path: Path, params: Mapping[str, SpecValue], split: str | None = None
 ) -> ExampleSource:
     """The examples of a file or an ERASER folder, not read yet."""
-    settings = parse_settings(str(path), params)
-    form = settings.format or guess_format(path, settings)
+    settings = parse_file_settings(str(path), params)
+    form = settings.format or guess_format_of_user_file(path, settings)
     check_choice("format", form, FORMATS)
     if split is not None and form != "eraser":
         raise InputError(
@@ -135,7 +135,7 @@ def open_user_file(
         )
     check_settings(form, settings)
     if form == "eraser":
-        split = split or default_split(path)
+        split = split or default_split_of_eraser_format(path)
 
     file = UserFile(
         path,
@@ -150,11 +150,11 @@ def open_user_file(
         rows=file.rows(report),
         fault=file.fault,
         blank=file.blank(str(spec)),
-        finish=lambda loaded: finish_account(loaded, file.columns, report),
+        finish=lambda loaded: finish_account_of_user_file(loaded, file.columns, report),
     )
 
 
-def guess_format(path: Path, settings: FileSettings) -> str:
+def guess_format_of_user_file(path: Path, settings: FileSettings) -> str:
     """The format of a file whose spec does not say it."""
     if is_parallel(path, settings):
         return "parallel"
@@ -165,10 +165,10 @@ def is_parallel(path: Path, settings: FileSettings) -> bool:
     """Whether a spec names the other files of a parallel text; in a table the alignment is a column."""
     if "translation" in settings.given:
         return True
-    return "alignment" in settings.columns and suffix_of(path) not in (*TABLES, "json")
+    return "alignment" in settings.columns and suffix_of_file(path) not in (*TABLES, "json")
 
 
-def file_beside(path: Path, name: object) -> Path | None:
+def user_file_beside(path: Path, name: object) -> Path | None:
     """A file that a spec names: as it is written, or beside the one that is read."""
     if name is None:
         return None
@@ -180,9 +180,11 @@ def file_beside(path: Path, name: object) -> Path | None:
     )
 
 
-def finish_account(loaded: LoadedData, columns: ColumnMapping, report: ColumnReport) -> LoadedData:
+def finish_account_of_user_file(
+    loaded: LoadedData, columns: ColumnMapping, report: ColumnReport
+) -> LoadedData:
     """The account with the task that the examples show, where nobody has named it, and with what was understood."""
-    task = loaded.task or columns.task or task_of_examples(loaded.examples)
+    task = loaded.task or columns.task or task_of_user_examples(loaded.examples)
     return replace(
         loaded,
         task=task,
@@ -191,7 +193,7 @@ def finish_account(loaded: LoadedData, columns: ColumnMapping, report: ColumnRep
     )
 
 
-def task_of_examples(examples: list[Example]) -> str:
+def task_of_user_examples(examples: list[Example]) -> str:
     """pair where there are two texts, tagging where a label is a list, classification where there is one, else text."""
     if any(example.pair is not None for example in examples):
         return "pair"

@@ -14,7 +14,7 @@ from raison.datasets.column_mapping import ColumnMapping, WrongColumns
 from raison.datasets.dataset_rows import UNEXPECTED, Broken, Row, Rows, map_rows
 from raison.datasets.describe_columns import MarkedRecord, describe_columns, describe_doubt
 from raison.datasets.nested_columns import RawRecord
-from raison.datasets.number_meaning import decide_meaning
+from raison.datasets.number_meaning import decide_meaning_of_numbers
 from raison.datasets.record_examples import example_of_record, marked_texts_of_record
 
 __all__ = ["ColumnReport", "read_records"]
@@ -45,7 +45,7 @@ def read_records(
     samples = []
     for record in marked:
         samples += [(record.text, annotation) for annotation in record.annotations]
-    columns = replace(columns, meaning=decide_meaning(samples, columns.numbers))
+    columns = replace(columns, meaning=decide_meaning_of_numbers(samples, columns.numbers))
 
     example = first_example(good, columns)
     if example is not None:

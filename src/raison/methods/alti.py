@@ -1,4 +1,4 @@
-"""ALTI: how much of what attention writes comes from each token."""
+"""ALTI: the contribution of each token to what attention writes."""
 
 from __future__ import annotations
 

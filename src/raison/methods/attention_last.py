@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.rollout import last_maps, mean_of_heads, rows_of_answer, sum_of_maps
+from raison.methods.rollout import last_maps, mean_map_of_heads, rows_of_answer, sum_of_maps
 from raison.methods.trace_answers import answers_from_traces
 from raison.models.protocol import Model, Trace
 
@@ -32,6 +32,6 @@ class AttentionLast(Method):
 
 
 def last_attention(trace: Trace) -> Answer:
-    maps = [(each, mean_of_heads(each.weights)) for each in last_maps(trace.maps)]
+    maps = [(each, mean_map_of_heads(each.weights)) for each in last_maps(trace.maps)]
     total = sum_of_maps(len(trace.encoding), maps)
     return Answer(rows_of_answer(trace, total))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import (
     maps_of_answer,
-    mean_of_heads,
+    mean_map_of_heads,
     mean_of_maps_by_kind,
     rows_of_answer,
 )
@@ -36,6 +36,6 @@ class AttentionMean(Method):
 
 
 def mean_attention(trace: Trace) -> Answer:
-    maps = [(each, mean_of_heads(each.weights)) for each in maps_of_answer(trace.maps)]
+    maps = [(each, mean_map_of_heads(each.weights)) for each in maps_of_answer(trace.maps)]
     total = mean_of_maps_by_kind(len(trace.encoding), maps)
     return Answer(rows_of_answer(trace, total))

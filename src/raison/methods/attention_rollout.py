@@ -9,7 +9,7 @@ import numpy as np
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.rollout import (
     map_on_axis,
-    mean_of_heads,
+    mean_map_of_heads,
     normalise_rows,
     roll_out,
     rows_of_answer,
@@ -43,7 +43,7 @@ def rolled_out_attention(trace: Trace) -> Answer:
     size = len(trace.encoding)
     residual = np.eye(size)
     blocks = (
-        normalise_rows(map_on_axis(size, each, mean_of_heads(each.weights)) + residual)
+        normalise_rows(map_on_axis(size, each, mean_map_of_heads(each.weights)) + residual)
         for each in trace.maps
     )
     return Answer(rows_of_answer(trace, roll_out(blocks, size)))

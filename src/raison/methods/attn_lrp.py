@@ -9,11 +9,11 @@ from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import (
-    constant,
-    half_gradients,
-    norm_as_given,
-    own_gradient,
-    ratio,
+    constant_rule,
+    half_gradients_rule,
+    norm_as_given_rule,
+    own_gradient_rule,
+    ratio_rule,
 )
 
 __all__ = ["ATTN_LRP", "AttnLRP"]
@@ -21,10 +21,10 @@ __all__ = ["ATTN_LRP", "AttnLRP"]
 # Achtibat 2024: gradients are passed on, times the input they are relevance. Softmax keeps its own (a Taylor step).
 ATTN_LRP = Rules(
     (
-        (two_signals("matmul", "bmm", "mul"), half_gradients),
-        (one_signal(*STATISTICS), constant),
-        (one_signal(*ACTIVATIONS), ratio),
-        (one_signal("layer_norm"), norm_as_given),
+        (two_signals("matmul", "bmm", "mul"), half_gradients_rule),
+        (one_signal(*STATISTICS), constant_rule),
+        (one_signal(*ACTIVATIONS), ratio_rule),
+        (one_signal("layer_norm"), norm_as_given_rule),
         (
             one_signal(
                 "linear",
@@ -39,10 +39,10 @@ ATTN_LRP = Rules(
                 "div",
                 "neg",
             ),
-            own_gradient,
+            own_gradient_rule,
         ),
-        (two_signals("add", "sub"), own_gradient),
-        (one_signal("sum", "mean"), own_gradient),
+        (two_signals("add", "sub"), own_gradient_rule),
+        (one_signal("sum", "mean"), own_gradient_rule),
     ),
     gradients=True,
 )

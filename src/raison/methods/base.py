@@ -17,7 +17,7 @@ from raison.core.registry import methods
 from raison.core.spec import Spec
 from raison.models.protocol import Model, Scored
 
-__all__ = ["Answer", "Batch", "Method", "check_needs", "method"]
+__all__ = ["Answer", "Batch", "Method", "check_needs_of_method", "method"]
 
 M = TypeVar("M", bound="type[Method]")
 
@@ -136,7 +136,7 @@ def method(name: str) -> Callable[[M], M]:
     return methods.named(name)
 
 
-def check_needs(chosen: Method, model: Model) -> None:
+def check_needs_of_method(chosen: Method, model: Model) -> None:
     """One sentence when the model can't give what the method needs, with methods that would work."""
     missing = chosen.needs - model.offers
     if not missing:

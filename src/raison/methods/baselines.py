@@ -27,9 +27,15 @@ from raison.core.records import Encoding, Target
 from raison.core.registry import suggest_name
 from raison.models.codec import Codec
 from raison.models.protocol import Model
-from raison.models.runner.batching import streams_of
+from raison.models.runner.batching import streams_of_batch_piece
 
-__all__ = ["BASELINES", "Baseline", "WordEmbeddings", "check_baseline", "moved_tokens"]
+__all__ = [
+    "BASELINES",
+    "Baseline",
+    "WordEmbeddings",
+    "check_baseline",
+    "tokens_moved_from_baseline",
+]
 
 BASELINES = ("auto", "zero", "pad", "mask", "mean")
 TEXT = "text:"  # before a text of the user's own, so that a misspelt name is no text
@@ -100,7 +106,7 @@ class WordEmbeddings:
     def of(self, encoding: Encoding) -> torch.Tensor:
         """[t d] the embeddings of the text itself."""
         rows = []
-        for stream, index in enumerate(streams_of(encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(encoding)):
             ids = encoding.ids[index]
             rows_of_stream = self.rows(stream, ids)
             rows.append(rows_of_stream)
@@ -112,7 +118,7 @@ class WordEmbeddings:
         width = first.shape[-1]
         device = first.device
         result = torch.zeros(len(encoding), width, dtype=first.dtype, device=device)
-        for index, rows_of_stream in zip(streams_of(encoding), rows, strict=True):
+        for index, rows_of_stream in zip(streams_of_batch_piece(encoding), rows, strict=True):
             places = torch.from_numpy(index).to(device)
             result[places] = rows_of_stream.to(device)
         return result
@@ -178,7 +184,7 @@ class Baseline:
         """[t d] the baseline of a text: absent where `moved` [t], the text's own embeddings elsewhere."""
         own = self.words.of(encoding)
         rows = []
-        for stream, index in enumerate(streams_of(encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(encoding)):
             moved_of_stream = moved[index]
             rows_of_stream = self.rows_of_stream(encoding, stream, moved_of_stream)
             rows.append(rows_of_stream)
@@ -228,7 +234,7 @@ class Baseline:
         """What a reader should know: a text of which only the beginning fits."""
         if not self.name.startswith(TEXT):
             return []
-        for stream, index in enumerate(streams_of(encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(encoding)):
             ids = self.text_ids(encoding, stream)
             size = len(ids)
             moved_of_stream = moved[index]
@@ -239,7 +245,7 @@ class Baseline:
         return []
 
 
-def moved_tokens(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
+def tokens_moved_from_baseline(encoding: Encoding, target: Target, moved: str) -> np.ndarray:
     """[t] what goes from absent to present on a path: what may be removed, or all that the target may see."""
     if moved == "free":
         return target.free(encoding)

@@ -10,16 +10,16 @@ from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.trace_answers import answers_by_gradient_rules
 from raison.models.protocol import Model
 from raison.models.relevance.mode import ACTIVATIONS, Rules, one_signal
-from raison.models.relevance.rules import constant, own_gradient
+from raison.models.relevance.rules import constant_rule, own_gradient_rule
 
 __all__ = ["CPLRP", "CP_LRP"]
 
 # Ali 2022: attention weights are given, so relevance reaches the words through the values alone. A gate is what an
 # attention weight is, the factor that says how much of the other passes: it is given, too, unless a user wants halves.
-IDENTITY = ((one_signal("softmax"), constant), *ATTN_LRP.table)
+IDENTITY = ((one_signal("softmax"), constant_rule), *ATTN_LRP.table)
 GRADIENT = (
-    (one_signal("softmax"), constant),
-    (one_signal(*ACTIVATIONS), own_gradient),
+    (one_signal("softmax"), constant_rule),
+    (one_signal(*ACTIVATIONS), own_gradient_rule),
     *ATTN_LRP.table,
 )
 CP_LRP = {

@@ -7,40 +7,45 @@ from dataclasses import dataclass
 import torch
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.baselines import (
+    Baseline,
+    WordEmbeddings,
+    check_baseline,
+    tokens_moved_from_baseline,
+)
 from raison.methods.trace_answers import (
     answers_from_traces,
-    notes_on_missing_rules,
+    notes_on_rules_missing_in_trace,
     require_traced,
     tensor_to_numpy,
 )
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.deeplift import (
-    elementwise,
-    layer_norm,
-    logsumexp,
-    product,
-    quotient,
-    softmax,
+    rescale_elementwise,
+    rescale_layer_norm,
+    rescale_logsumexp,
+    rescale_product,
+    rescale_quotient,
+    rescale_softmax,
 )
 from raison.models.relevance.mode import ACTIVATIONS, Rules, one_signal, two_signals
-from raison.models.relevance.rules import own_gradient
+from raison.models.relevance.rules import own_gradient_rule
 
 __all__ = ["RESCALE", "DeepLIFT"]
 
 RESCALE = Rules(
     (
-        (two_signals("matmul", "bmm", "mul"), product),
-        (two_signals("div"), quotient),
+        (two_signals("matmul", "bmm", "mul"), rescale_product),
+        (two_signals("div"), rescale_quotient),
         (
             one_signal(
                 *ACTIVATIONS, "pow", "rsqrt", "sqrt", "exp", "log", "reciprocal", "rdiv", "erf"
             ),
-            elementwise,
+            rescale_elementwise,
         ),
-        (one_signal("softmax"), softmax),
-        (one_signal("logsumexp"), logsumexp),
-        (one_signal("layer_norm"), layer_norm),
+        (one_signal("softmax"), rescale_softmax),
+        (one_signal("logsumexp"), rescale_logsumexp),
+        (one_signal("layer_norm"), rescale_layer_norm),
         (
             one_signal(
                 "linear",
@@ -56,9 +61,9 @@ RESCALE = Rules(
                 "sum",
                 "mean",
             ),
-            own_gradient,
+            own_gradient_rule,
         ),
-        (two_signals("add", "sub"), own_gradient),
+        (two_signals("add", "sub"), own_gradient_rule),
     ),
     paired=True,
 )
@@ -91,7 +96,7 @@ class DeepLIFT(Method):
         absent = Baseline(words, self.baseline)
         pairs = []
         for encoding, target in zip(batch.encodings, batch.targets, strict=True):
-            baseline = absent.rows(encoding, moved_tokens(encoding, target, "free"))
+            baseline = absent.rows(encoding, tokens_moved_from_baseline(encoding, target, "free"))
             pairs.append(torch.stack([words.of(encoding), baseline]))
 
         def answer(trace: Trace) -> Answer:
@@ -109,7 +114,7 @@ def deeplift_contributions(trace: Trace, baseline: str) -> Answer:
     error = change - float(scores.sum())
     hundredth_of_scores = abs(scores).sum() / 100
     gap = abs(error) / max(abs(change), hundredth_of_scores, SMALLEST)
-    notes = notes_on_missing_rules(trace)
+    notes = notes_on_rules_missing_in_trace(trace)
     if gap > GAP:
         reason = ": the dtype is too narrow."
         if notes:

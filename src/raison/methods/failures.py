@@ -16,13 +16,13 @@ from raison.core.errors import MethodFailed, ModelError, RaisonError, out_of_mem
 from raison.methods.base import Method
 from raison.models.protocol import Model
 
-__all__ = ["forget_failures", "method_failed", "model_failed", "refuse_failed"]
+__all__ = ["forget_failures", "method_failed", "model_failed", "refuse_failed_method"]
 
 LENGTH = 200  # characters of an error that are repeated
 _switched_off: MutableMapping[Model, dict[str, str]] = WeakKeyDictionary()
 
 
-def refuse_failed(method: Method, model: Model) -> None:
+def refuse_failed_method(method: Method, model: Model) -> None:
     """Raise at once where a method is switched off for a model."""
     sentence = _switched_off.get(model, {}).get(method.name)
     if sentence is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.rollout import mean_of_heads, rows_of_answer
+from raison.methods.rollout import mean_map_of_heads, rows_of_answer
 from raison.methods.trace_answers import answers_from_traces, require_traced
 from raison.models.protocol import Map, Model, Trace
 
@@ -47,8 +47,8 @@ def relevance_of_answer(trace: Trace) -> Answer:
         own_block = np.ix_(each.rows, each.rows)
         source_block = np.ix_(each.cols, each.cols)
         cross_block = np.ix_(each.rows, each.cols)
-        own = normalised_self_relevance(relevance[own_block])
-        source = normalised_self_relevance(relevance[source_block])
+        own = gae_self_relevance(relevance[own_block])
+        source = gae_self_relevance(relevance[source_block])
         relevance[cross_block] += own.T @ weights @ source
     return Answer(rows_of_answer(trace, relevance - identity))
 
@@ -56,10 +56,10 @@ def relevance_of_answer(trace: Trace) -> Answer:
 def weighted_attention(each: Map) -> np.ndarray:
     """Ā = mean_h (∇A ⊙ A)⁺"""
     weighted = each.weights * require_traced(each.gradient)
-    return mean_of_heads(weighted.clamp_min(0))
+    return mean_map_of_heads(weighted.clamp_min(0))
 
 
-def normalised_self_relevance(relevance: np.ndarray) -> np.ndarray:
+def gae_self_relevance(relevance: np.ndarray) -> np.ndarray:
     """R̄: what a self-relevance adds to the identity, rows normalised, on top of the identity."""
     identity = np.eye(len(relevance))
     more = relevance - identity

@@ -1,4 +1,4 @@
-"""GradCAM, carried over from images to attention."""
+"""GradCAM, carried over from images to attention: the activation map of its heads."""
 
 from __future__ import annotations
 

@@ -12,11 +12,16 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_integer
 from raison.core.records import Encoding
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.baselines import (
+    Baseline,
+    WordEmbeddings,
+    check_baseline,
+    tokens_moved_from_baseline,
+)
 from raison.methods.margin import margin_of_95_percent
 from raison.methods.paths import EmbeddingPath, MadeOnDemand, slopes_at
 from raison.models.protocol import Model
-from raison.models.runner.batching import streams_of
+from raison.models.runner.batching import streams_of_batch_piece
 
 __all__ = ["GradientShap"]
 
@@ -112,8 +117,8 @@ class GradientShap(Method):
     def answer(self, samples: np.ndarray, names: list[str], batch: Batch, index: int) -> Answer:
         """The mean of the samples [n t] of one example, and how far it may be off."""
         scores = samples.mean(0)
-        error = error_from_differences(samples)
-        error_of_total = error_from_differences(samples.sum(1, keepdims=True))
+        error = error_of_expected_gradients(samples)
+        error_of_total = error_of_expected_gradients(samples.sum(1, keepdims=True))
         largest_error = float(error.max())
         largest_score = float(np.abs(scores).max())
         error_share = 0.0
@@ -121,7 +126,7 @@ class GradientShap(Method):
             error_share = largest_error / largest_score
 
         count, size = samples.shape
-        degrees = degrees_of_differences(count)
+        degrees = degrees_of_expected_gradients(count)
         inputs = batch.targets[index].inputs(size)
         tokens_read = int(inputs.sum())
         return Answer(
@@ -142,7 +147,7 @@ class GradientShap(Method):
         )
 
 
-def error_from_differences(samples: np.ndarray) -> np.ndarray:
+def error_of_expected_gradients(samples: np.ndarray) -> np.ndarray:
     """[t] of the mean of samples [n t], from the differences of neighbours."""
     count = len(samples)
     differences = np.diff(samples, axis=0)
@@ -151,7 +156,7 @@ def error_from_differences(samples: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(variance))
 
 
-def degrees_of_differences(count: int) -> int:
+def degrees_of_expected_gradients(count: int) -> int:
     """Degrees of freedom of a variance that was estimated from the differences of `count` neighbouring samples."""
     return 2 * (count - 1) ** 2 // (3 * count - 4)
 
@@ -184,7 +189,7 @@ class PathDraws:
         baseline_of = generator.permutation(in_turn)
         seeds = generator.integers(2**63, size=samples)
         encoding, target = batch.encodings[index], batch.targets[index]
-        moved = moved_tokens(encoding, target, "free")
+        moved = tokens_moved_from_baseline(encoding, target, "free")
         return cls(words, encoding, moved, baselines, baseline_of, places, seeds)
 
     def path(self, number: int) -> EmbeddingPath:
@@ -202,7 +207,7 @@ class PathDraws:
         """[t d] a word drawn for each token."""
         generator = np.random.default_rng(self.seeds[number])
         drawn = []
-        for stream, index in enumerate(streams_of(self.encoding)):
+        for stream, index in enumerate(streams_of_batch_piece(self.encoding)):
             ids = generator.choice(self.words.known[stream], len(index))
             drawn.append(self.words.rows(stream, ids))
         return self.words.joined(self.encoding, drawn)

@@ -88,7 +88,7 @@ def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
             continue
         shares = data["alpha"][relation]
         alpha = np.array(shares, dtype=np.float64)
-        if alpha.shape != positional.shape or not are_shares(alpha):
+        if alpha.shape != positional.shape or not are_head_shares(alpha):
             maps = len(positional)
             raise ValueError(f"the shares of {relation} are no table of {maps} maps, from 0 to 1")
         largest_lambda = data["lambda_max"][relation]
@@ -99,12 +99,12 @@ def read_strengths(data: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     is_table = positional.ndim == 2 and len(positional) == len(kinds)
     all_finite = np.isfinite(positional).all()
     some_missing = np.isnan(syntactic).any()
-    if some_missing or not is_table or not all_finite or not are_shares(positional):
+    if some_missing or not is_table or not all_finite or not are_head_shares(positional):
         raise ValueError("the tables do not fit each other")
     return syntactic, positional
 
 
-def are_shares(numbers: np.ndarray) -> bool:
+def are_head_shares(numbers: np.ndarray) -> bool:
     """Whether no number is below 0 or above 1."""
     below = numbers.min() < 0
     above = numbers.max() > 1

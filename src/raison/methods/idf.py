@@ -107,12 +107,12 @@ class Idf(Method):
             table, content = read_idf_table(self.table)
         answers = []
         for encoding in batch.encodings:
-            scores = rarity_of_tokens(encoding, table)
+            scores = idf_of_tokens(encoding, table)
             answers.append(Answer(scores, artifacts={"idf": content}))
         return answers
 
 
-def rarity_of_tokens(encoding: Encoding, table: IdfTable) -> np.ndarray:
+def idf_of_tokens(encoding: Encoding, table: IdfTable) -> np.ndarray:
     """[t] the rarest word that each token touches; special tokens have none and get 0."""
     scores = np.zeros(len(encoding))
     for segment, text in enumerate(encoding.texts):

@@ -11,7 +11,12 @@ import torch
 from raison.core.errors import InputError
 from raison.core.parameters import check_in_range, check_integer
 from raison.methods.base import Answer, Batch, Method, method
-from raison.methods.baselines import Baseline, WordEmbeddings, check_baseline, moved_tokens
+from raison.methods.baselines import (
+    Baseline,
+    WordEmbeddings,
+    check_baseline,
+    tokens_moved_from_baseline,
+)
 from raison.methods.paths import EmbeddingPath, slopes_at
 from raison.methods.quadrature import (
     FIRST,
@@ -91,7 +96,7 @@ class IntegratedGradients(Method):
         moved = []
         walks = []
         for encoding, target in zip(batch.encodings, batch.targets, strict=True):
-            moving_tokens = moved_tokens(encoding, target, self.moved)
+            moving_tokens = tokens_moved_from_baseline(encoding, target, self.moved)
             path = EmbeddingPath(absent.rows(encoding, moving_tokens), words.of(encoding))
             moved.append(moving_tokens)
             walks.append(PathIntegration(path, self.quadrature(rounding)))

@@ -11,7 +11,7 @@ from raison.methods.base import Batch
 from raison.models.protocol import Model, Question
 from raison.models.runner.score_cache import Memory
 
-__all__ = ["SetValues", "evaluate_sets", "has_shared_prefixes"]
+__all__ = ["SetValues", "evaluate_sets", "kept_sets_share_prefixes"]
 
 WORTH = 0.75  # new nodes per token: up to here a trie is faster, though its nodes are dearer than tokens (SmolLM2)
 
@@ -41,7 +41,7 @@ def evaluate_sets(model: Model, batch: Batch, sets: Sequence[np.ndarray]) -> lis
     alone: list[int] = []
     sharing: list[int] = []
     for index, question in enumerate(questions):
-        if may_share and has_shared_prefixes(question):
+        if may_share and kept_sets_share_prefixes(question):
             sharing.append(index)
         else:
             alone.append(index)
@@ -58,7 +58,7 @@ def evaluate_sets(model: Model, batch: Batch, sets: Sequence[np.ndarray]) -> lis
     return [values[index] for index in range(len(questions))]
 
 
-def has_shared_prefixes(question: Question) -> bool:
+def kept_sets_share_prefixes(question: Question) -> bool:
     """Whether the sets of a question have enough of their beginnings in common."""
     encoding, target = question.encoding, question.target
     visible = target.visible(question.keep, encoding)

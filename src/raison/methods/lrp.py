@@ -14,13 +14,13 @@ from raison.methods.trace_answers import (
 from raison.models.protocol import Model, Trace
 from raison.models.relevance.mode import ACTIVATIONS, STATISTICS, Rules, one_signal, two_signals
 from raison.models.relevance.rules import (
-    addition,
-    constant,
-    half_each,
-    identity,
-    linear,
-    pooling,
-    product_of_signals,
+    addition_rule,
+    constant_rule,
+    half_each_rule,
+    identity_rule,
+    linear_rule,
+    pooling_rule,
+    product_of_signals_rule,
 )
 
 __all__ = ["ALPHA_BETA", "LRP"]
@@ -28,11 +28,11 @@ __all__ = ["ALPHA_BETA", "LRP"]
 # P4's rules (Chefer 2021b with sums per example): relevance itself is passed on.
 ALPHA_BETA = Rules(
     (
-        (one_signal("linear", "addmm", "matmul", "bmm"), linear),
-        (two_signals("add", "sub"), addition),
-        (two_signals("matmul", "bmm"), product_of_signals),
-        (two_signals("mul"), half_each),
-        (one_signal(*STATISTICS), constant),
+        (one_signal("linear", "addmm", "matmul", "bmm"), linear_rule),
+        (two_signals("add", "sub"), addition_rule),
+        (two_signals("matmul", "bmm"), product_of_signals_rule),
+        (two_signals("mul"), half_each_rule),
+        (one_signal(*STATISTICS), constant_rule),
         (
             one_signal(
                 *ACTIVATIONS,
@@ -46,9 +46,9 @@ ALPHA_BETA = Rules(
                 "div",
                 "neg",
             ),
-            identity,
+            identity_rule,
         ),
-        (one_signal("sum", "mean"), pooling),
+        (one_signal("sum", "mean"), pooling_rule),
     )
 )
 

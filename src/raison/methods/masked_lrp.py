@@ -75,7 +75,7 @@ class MaskedLRP(Method):
         heads = Heads(syntactic, positional, released=self.variant == "released")
         answers = attribute_through_heads(model, batch, heads)
 
-        notes = notes_on_empty_blocks(syntactic | positional)
+        notes = notes_on_blocks_without_heads(syntactic | positional)
         if artifact.model and artifact.model != model.name:
             notes.append(f"The heads were measured on {artifact.model!r}, not on {model.name!r}.")
         for answer in answers:
@@ -101,7 +101,7 @@ class MaskedLRP(Method):
         return syntactic, positional | added
 
 
-def notes_on_empty_blocks(chosen: np.ndarray) -> list[str]:
+def notes_on_blocks_without_heads(chosen: np.ndarray) -> list[str]:
     """A sentence where a block has no head that relevance may pass; `chosen` [maps, heads]."""
     empty = np.flatnonzero(~chosen.any(1)).tolist()
     if not empty:

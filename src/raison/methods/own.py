@@ -1,4 +1,4 @@
-"""The own explanation of a model that explains itself: its attention, or its selection."""
+"""The own explanation of a model that explains itself: its attention, or the units that it selects."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.lrp import ALPHA_BETA
-from raison.methods.rollout import last_maps, mean_of_heads
+from raison.methods.rollout import last_maps, mean_map_of_heads
 from raison.methods.trace_answers import answer_with_conservation, require_traced
 from raison.models.protocol import Model
 
@@ -41,7 +41,7 @@ class PartialLRP(Method):
             readout = require_traced(plain[index].readout)
             scores = np.zeros(len(trace.encoding))
             for last in last_maps(trace.maps):
-                relevance = mean_of_heads(require_traced(last.relevance).clamp_min(0))
+                relevance = mean_map_of_heads(require_traced(last.relevance).clamp_min(0))
                 scores[last.cols] += readout[last.rows] @ relevance
             answers[index] = answer_with_conservation(scores, trace)
         return [answers[index] for index in range(len(batch))]

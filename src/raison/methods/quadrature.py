@@ -153,7 +153,7 @@ def judge_integral(
     places: np.ndarray, values: np.ndarray, slopes: np.ndarray, tolerance: float, rounding: float
 ) -> tuple[Integral, np.ndarray]:
     """The integral as far as it is known, and which stretches between neighbours are to be halved (> 0: how badly)."""
-    weights = weights_of_stretches(places, ORDER)
+    weights = quadrature_weights_of_stretches(places, ORDER)
     parts = weights @ slopes  # [n-1 t]
     scores = parts.sum(0)
     integral = integral_of_path(scores, values, len(places))
@@ -161,7 +161,7 @@ def judge_integral(
     # errors of all stretches [n-1]: of the sum, and those that cancel between tokens
     growth = np.diff(values)
     known = np.abs(growth - parts.sum(1))
-    lower_weights = weights_of_stretches(places, ORDER - 1)
+    lower_weights = quadrature_weights_of_stretches(places, ORDER - 1)
     changes = parts - lower_weights @ slopes
     hidden = np.linalg.norm(changes, axis=1)
 
@@ -187,11 +187,11 @@ def judge_integral(
     share = UNEQUAL / len(errors)
     nothing_stands_out = errors.max() <= share  # false where errors are NaN
     if small_errors or nothing_stands_out:
-        return open_integral, largest_half_of_errors(errors if adds_up else known)
+        return open_integral, largest_half_of_quadrature_errors(errors if adds_up else known)
     return open_integral, np.where(errors > share, errors, 0.0)
 
 
-def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
+def largest_half_of_quadrature_errors(errors: np.ndarray) -> np.ndarray:
     """The largest errors that together make half of the sum; zero in place of the others."""
     order = np.argsort(-errors, kind="stable")
     cumulated = np.cumsum(errors[order])
@@ -203,7 +203,7 @@ def largest_half_of_errors(errors: np.ndarray) -> np.ndarray:
     return largest
 
 
-def weights_of_stretches(places: np.ndarray, order: int) -> np.ndarray:
+def quadrature_weights_of_stretches(places: np.ndarray, order: int) -> np.ndarray:
     """[n-1 n] weights: the integral between neighbours of the polynomial through the `order` nearest places."""
     size = len(places)
     stretches = size - 1

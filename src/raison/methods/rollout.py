@@ -21,7 +21,7 @@ __all__ = [
     "last_maps",
     "map_on_axis",
     "maps_of_answer",
-    "mean_of_heads",
+    "mean_map_of_heads",
     "mean_of_maps_by_kind",
     "normalise_rows",
     "roll_out",
@@ -57,7 +57,7 @@ def rows_of_answer(trace: Trace, matrix: np.ndarray) -> np.ndarray:
     return np.asarray(trace.readout @ matrix)
 
 
-def mean_of_heads(tensor: torch.Tensor) -> np.ndarray:
+def mean_map_of_heads(tensor: torch.Tensor) -> np.ndarray:
     """[s c] of [h s c]."""
     return tensor_to_numpy(tensor.mean(0))
 

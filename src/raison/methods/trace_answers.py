@@ -20,7 +20,7 @@ __all__ = [
     "answer_with_conservation",
     "answers_by_gradient_rules",
     "answers_from_traces",
-    "notes_on_missing_rules",
+    "notes_on_rules_missing_in_trace",
     "require_traced",
     "sum_of_relevance",
     "tensor_to_numpy",
@@ -74,7 +74,7 @@ def answer_with_conservation(scores: np.ndarray, trace: Trace) -> Answer:
     expected = 0.0 if trace.target.contrast is not None else 1.0
     total = sum_of_relevance(trace)
     lost = abs(total - expected)
-    notes = notes_on_missing_rules(trace)
+    notes = notes_on_rules_missing_in_trace(trace)
     if lost > LOST:
         notes.append(
             f"Relevance was not conserved (it adds up to {total:.3g}, not {expected:g}): don't rely on it."
@@ -95,7 +95,7 @@ def answers_by_gradient_rules(
         scores = tensor_to_numpy(require_traced(trace.relevance))
         words = sum_of_relevance(trace)
         rest = trace.logit - words - trace.constants
-        notes = notes_on_missing_rules(trace)
+        notes = notes_on_rules_missing_in_trace(trace)
         if abs(rest) > LOST * max(1.0, abs(trace.logit)):
             notes.append(note_on_lost_relevance(trace, breaks))
         diagnostics: dict[str, object] = {
@@ -121,7 +121,7 @@ def note_on_lost_relevance(trace: Trace, breaks: str) -> str:
     )
 
 
-def notes_on_missing_rules(trace: Trace) -> list[str]:
+def notes_on_rules_missing_in_trace(trace: Trace) -> list[str]:
     """A sentence where the model has functions that no rule is for."""
     if not trace.strange:
         return []

@@ -1,4 +1,4 @@
-"""Transformer attribution: gradient ⊙ relevance of attention weights, rolled out."""
+"""Transformer attribution: gradient ⊙ relevance of attention weights, rolled out through all heads or some."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from raison.methods.base import Answer, Batch, Method, method
 from raison.methods.lrp import ALPHA_BETA
 from raison.methods.rollout import (
     map_on_axis,
-    mean_of_heads,
+    mean_map_of_heads,
     normalise_rows,
     roll_out,
     rows_of_answer,
@@ -84,7 +84,7 @@ def rolled_out_relevance(trace: Trace, plain: Trace, factor: float = 1.0) -> np.
     for relevance_map, plain_map in zip(trace.maps, plain.maps, strict=True):
         gradient = require_traced(plain_map.gradient)
         product = gradient * require_traced(relevance_map.relevance) * factor
-        weights = mean_of_heads(product.clamp_min(0))
+        weights = mean_map_of_heads(product.clamp_min(0))
         block = map_on_axis(size, relevance_map, weights) + identity
         around_attention /= block.sum(1)
         blocks.append(normalise_rows(block))

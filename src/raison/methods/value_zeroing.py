@@ -38,7 +38,7 @@ class ValueZeroing(Method):
     def __call__(self, model: Model, batch: Batch) -> list[Answer]:
         def answer(trace: Trace) -> Answer:
             size = len(trace.encoding)
-            blocks = [matrix_of_block(size, each) for each in trace.zeroed]
+            blocks = [value_zeroing_matrix_of_block(size, each) for each in trace.zeroed]
             combined = blocks[-1]
             if self.layers == "rollout":
                 combined = roll_out(blocks, size)
@@ -47,7 +47,7 @@ class ValueZeroing(Method):
         return answers_from_traces(model, batch, frozenset({"zeroed", "readout"}), answer)
 
 
-def matrix_of_block(size: int, each: Map) -> np.ndarray:
+def value_zeroing_matrix_of_block(size: int, each: Map) -> np.ndarray:
     """[t t] how far each row of a block moves; rows that are not its own stay with themselves."""
     distances = tensor_to_numpy(each.weights[0])
     matrix = normalise_rows(map_on_axis(size, each, distances))

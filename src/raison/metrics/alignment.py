@@ -15,12 +15,12 @@ __all__ = [
     "Crossover",
     "aer",
     "aer_per_word",
-    "crossover",
-    "crossover_rates",
+    "count_crossovers_of_target",
+    "crossover_rates_of_rationales",
     "link_scores",
     "mean_link_iou",
-    "top_1_of_subwords",
-    "top_1_of_words",
+    "top_1_of_aligned_words",
+    "top_1_of_target_subwords",
 ]
 
 Links = Collection[tuple[int, int]]  # (source, target)
@@ -53,9 +53,9 @@ def aer_per_word(found: Links, sure: Links, possible: Links = ()) -> list[float]
     words = target_words(sure) | target_words(possible)
     rates = []
     for word in sorted(words):
-        a = sources_of(found, word)
-        s = sources_of(sure, word)
-        p = sources_of(only_possible, word)
+        a = source_words_linked(found, word)
+        s = source_words_linked(sure, word)
+        p = source_words_linked(only_possible, word)
         total = len(a) + len(s)
         if not total:
             rates.append(1.0)
@@ -71,7 +71,7 @@ def target_words(links: Links) -> set[int]:
     return {target for _, target in links}
 
 
-def sources_of(links: Links, word: int) -> set[int]:
+def source_words_linked(links: Links, word: int) -> set[int]:
     """The source words that are linked to a target word."""
     return {source for source, target in links if target == word}
 
@@ -102,15 +102,15 @@ def mean_link_iou(found: Links, gold: Links) -> Share:
     """The IOU of found and gold source words, averaged over the target words that have gold links (P0, Table 4)."""
     values = []
     for word in target_words(gold):
-        found_sources = sources_of(found, word)
-        gold_sources = sources_of(gold, word)
+        found_sources = source_words_linked(found, word)
+        gold_sources = source_words_linked(gold, word)
         both = found_sources & gold_sources
         union = found_sources | gold_sources
         values.append(len(both) / len(union))
     return Share(sum(values), len(values))
 
 
-def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
+def top_1_of_aligned_words(first: Mapping[int, int], gold: Links) -> Share:
     """For how many of the target words with gold links the most important source word is linked to it.
 
     `first` gives the best source word of each target word; a word that has none is a miss.
@@ -123,7 +123,7 @@ def top_1_of_words(first: Mapping[int, int], gold: Links) -> Share:
     return Share(hits, len(words))
 
 
-def top_1_of_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
+def top_1_of_target_subwords(first: Mapping[int, Sequence[int]], gold: Links) -> Share:
     """P0's top-1: one entry for each subword of a target word, which hits if any subword up to it did.
 
     `first` gives for each target word the best source word of each of its subwords, in order. A target word of several
@@ -154,7 +154,7 @@ class Crossover:
     )  # None: not defined for a target before the boundary, which can't see what comes later
 
 
-def crossover(
+def count_crossovers_of_target(
     source: Collection[int],
     target: Collection[int],
     *,
@@ -187,7 +187,7 @@ def crossover(
     return Crossover(len(sources_in_first), len(targets_in_first))
 
 
-def crossover_rates(crossovers: Collection[Crossover]) -> dict[str, Share]:
+def crossover_rates_of_rationales(crossovers: Collection[Crossover]) -> dict[str, Share]:
     """Mean number of crossovers, and the share of rationales with at least one, per side (P0, Table 3).
 
     The source side is averaged over all target tokens, the target side over those behind the boundary.
@@ -197,11 +197,11 @@ def crossover_rates(crossovers: Collection[Crossover]) -> dict[str, Share]:
     return {
         "mean_source": Share(sum(sources), len(sources)),
         "mean_target": Share(sum(targets), len(targets)),
-        "rate_source": Share(count_positive(sources), len(sources)),
-        "rate_target": Share(count_positive(targets), len(targets)),
+        "rate_source": Share(count_positive_crossovers(sources), len(sources)),
+        "rate_target": Share(count_positive_crossovers(targets), len(targets)),
     }
 
 
-def count_positive(counts: Sequence[int]) -> int:
+def count_positive_crossovers(counts: Sequence[int]) -> int:
     """How many counts are above 0."""
     return sum(count > 0 for count in counts)

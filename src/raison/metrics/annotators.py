@@ -24,7 +24,7 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike) -> float:
     if not len(a):
         return float("nan")
 
-    codes = codes_of_labels(np.stack([a, b]))  # [2 t]
+    codes = codes_of_annotated_labels(np.stack([a, b]))  # [2 t]
     a_codes, b_codes = codes
     same = a_codes == b_codes
     observed = float(same.mean())
@@ -52,7 +52,7 @@ def fleiss_kappa(labels: ArrayLike) -> float:
     if not table.shape[1]:
         return float("nan")
 
-    codes = codes_of_labels(table)  # [n t]
+    codes = codes_of_annotated_labels(table)  # [n t]
     n = len(codes)
     classes = range(codes.max() + 1)
     counts_by_class = [(codes == label).sum(0) for label in classes]
@@ -65,7 +65,7 @@ def fleiss_kappa(labels: ArrayLike) -> float:
     return agreement_beyond_chance(observed, expected)
 
 
-def codes_of_labels(labels: np.ndarray) -> np.ndarray:
+def codes_of_annotated_labels(labels: np.ndarray) -> np.ndarray:
     """The same labels as numbers from 0 on."""
     _, codes = np.unique(labels, return_inverse=True)
     return codes.reshape(labels.shape)

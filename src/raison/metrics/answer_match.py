@@ -7,12 +7,12 @@ import string
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["answer_f1", "exact_match", "normalise_answer"]
+__all__ = ["answer_f1", "exact_match", "normalise_answer_to_match"]
 
 WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def normalise_answer(text: str) -> str:
+def normalise_answer_to_match(text: str) -> str:
     """Lower case, without punctuation and articles, single spaces."""
     words = text.lower().translate(WITHOUT_PUNCTUATION)
     without_articles = re.sub(r"\b(a|an|the)\b", " ", words)
@@ -21,16 +21,16 @@ def normalise_answer(text: str) -> str:
 
 def exact_match(answer: str, gold: Sequence[str]) -> float:
     """1 where the answer is one of the right ones, else 0."""
-    right_answers = {normalise_answer(each) for each in gold}
-    return float(normalise_answer(answer) in right_answers)
+    right_answers = {normalise_answer_to_match(each) for each in gold}
+    return float(normalise_answer_to_match(answer) in right_answers)
 
 
 def answer_f1(answer: str, gold: Sequence[str]) -> float:
     """2 P R / (P + R) over the words that both have, with the right answer that it agrees with most."""
-    words = normalise_answer(answer).split()
+    words = normalise_answer_to_match(answer).split()
     best = 0.0
     for each in gold:
-        right_words = normalise_answer(each).split()
+        right_words = normalise_answer_to_match(each).split()
         best = max(best, f1_of_words(words, right_words))
     return best
 

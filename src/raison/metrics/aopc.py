@@ -21,16 +21,16 @@ from raison.metrics.metric_subject import remove_most_important, set_of_all_unit
 __all__ = ["AOPC", "LogOdds"]
 
 
-def removed_counts(size: int, steps: int) -> np.ndarray:
+def aopc_counts_of_removed_units(size: int, steps: int) -> np.ndarray:
     """[steps] how many units are removed: P4's shares 1/9 … 1, rounded."""
     points = np.linspace(0, 1, steps + 1)
     counts = np.rint(points[1:] * size)
     return counts.astype(int)
 
 
-def whole_text_and_less(subject: Subject, steps: int) -> np.ndarray:
+def aopc_kept_sets(subject: Subject, steps: int) -> np.ndarray:
     """[1 + steps, u] the whole text, then what is left of it after each step."""
-    counts = removed_counts(len(subject.units), steps)
+    counts = aopc_counts_of_removed_units(len(subject.units), steps)
     everything = set_of_all_units(subject)
     less = remove_most_important(subject, counts)
     return np.concatenate([everything, less])
@@ -59,7 +59,7 @@ class AOPC(Metric):
         check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        answers = yield KeptSets(whole_text_and_less(subject, self.steps))
+        answers = yield KeptSets(aopc_kept_sets(subject, self.steps))
         before = answers.value[0]
         drops = before - answers.value[1:]
         return {"aopc": float(drops.mean()), "aopc_curve": drops}
@@ -86,7 +86,7 @@ class LogOdds(Metric):
         check_integer("steps", self.steps, 1)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        answers = yield KeptSets(whole_text_and_less(subject, self.steps))
+        answers = yield KeptSets(aopc_kept_sets(subject, self.steps))
         before = answers.log[0]
         log_ratios = answers.log[1:] - before
         return {"lodds": float(log_ratios.mean()), "lodds_curve": log_ratios}

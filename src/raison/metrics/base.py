@@ -41,11 +41,11 @@ __all__ = [
     "Share",
     "Subject",
     "ValueRange",
-    "check_subject",
-    "gives_probabilities",
+    "check_subject_of_metric",
     "gold_share",
     "gold_units",
     "metric",
+    "model_gives_probabilities",
 ]
 
 Direction = Literal["higher", "lower"]
@@ -157,7 +157,7 @@ def metric(name: str) -> Callable[[M], M]:
     return metrics.named(name)
 
 
-def check_subject(metric: Metric, subject: Subject) -> None:
+def check_subject_of_metric(metric: Metric, subject: Subject) -> None:
     """Refuse in one sentence a subject that can't give what the metric needs."""
     model = subject.model
     if model is None:
@@ -169,7 +169,7 @@ def check_subject(metric: Metric, subject: Subject) -> None:
     if missing:
         offers = " and ".join(sorted(missing))
         raise Unsupported(f"{metric.name} needs {offers}, which {model.name} can't offer.")
-    if "probability" in metric.needs and not gives_probabilities(model):
+    if "probability" in metric.needs and not model_gives_probabilities(model):
         raise Unsupported(f"{metric.name} compares probabilities, and {model.name} gives none.")
     if "choice" in metric.needs and not model_decides(model, subject.explanation):
         raise Unsupported(
@@ -177,7 +177,7 @@ def check_subject(metric: Metric, subject: Subject) -> None:
         )
 
 
-def gives_probabilities(model: Model | None) -> bool:
+def model_gives_probabilities(model: Model | None) -> bool:
     """Whether the model's values are probabilities of its outcomes."""
     return model is not None and model.probable
 

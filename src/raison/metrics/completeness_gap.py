@@ -13,7 +13,7 @@ from raison.metrics.base import (
     Subject,
     metric,
 )
-from raison.metrics.metric_subject import whole_text_and_nothing
+from raison.metrics.metric_subject import kept_sets_of_all_and_nothing
 
 __all__ = ["CompletenessGap"]
 
@@ -33,7 +33,7 @@ class CompletenessGap(Metric):
     needs = frozenset({"score"})
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        answers = yield KeptSets(whole_text_and_nothing(subject), "value")
+        answers = yield KeptSets(kept_sets_of_all_and_nothing(subject), "value")
         whole, nothing = answers.value
         change = whole - nothing
         total = float(subject.scores.sum())

@@ -19,9 +19,9 @@ from raison.metrics.base import (
 )
 from raison.metrics.metric_subject import (
     keep_most_important,
-    rationale_sizes,
+    kept_sets_of_all_and_nothing,
+    rationale_sizes_of_subject,
     remove_most_important,
-    whole_text_and_nothing,
 )
 
 __all__ = ["Comprehensiveness", "Sufficiency"]
@@ -29,16 +29,16 @@ __all__ = ["Comprehensiveness", "Sufficiency"]
 ERASER_SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # ERASER's bins
 
 
-def check_shares(shares: tuple[float, ...]) -> None:
+def check_eraser_shares(shares: tuple[float, ...]) -> None:
     """Refuse what is no tuple of shares of a text."""
     some = isinstance(shares, tuple) and len(shares) > 0
-    if not some or not all(map(is_share, shares)):
+    if not some or not all(map(is_eraser_share, shares)):
         raise InputError(
             f"shares are numbers above 0 and at most 1, such as (0.1, 0.5), not {shares}."
         )
 
 
-def is_share(value: object) -> bool:
+def is_eraser_share(value: object) -> bool:
     """Whether a value is a number above 0 and at most 1."""
     if not isinstance(value, (int, float)):
         return False
@@ -65,13 +65,13 @@ class Comprehensiveness(Metric):
     shares: tuple[float, ...] = ERASER_SHARES  # of the units, for methods that only rank them
 
     def __post_init__(self) -> None:
-        check_shares(self.shares)
+        check_eraser_shares(self.shares)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        counts = rationale_sizes(subject, self.shares)
+        counts = rationale_sizes_of_subject(subject, self.shares)
         without_rationale = remove_most_important(subject, counts)
         answers = yield KeptSets(
-            np.concatenate([whole_text_and_nothing(subject), without_rationale])
+            np.concatenate([kept_sets_of_all_and_nothing(subject), without_rationale])
         )
 
         whole, nothing, *_ = answers.value
@@ -107,12 +107,14 @@ class Sufficiency(Metric):
     shares: tuple[float, ...] = ERASER_SHARES  # of the units, for methods that only rank them
 
     def __post_init__(self) -> None:
-        check_shares(self.shares)
+        check_eraser_shares(self.shares)
 
     def ask(self, subject: Subject) -> MetricQuestions:
-        counts = rationale_sizes(subject, self.shares)
+        counts = rationale_sizes_of_subject(subject, self.shares)
         rationale_alone = keep_most_important(subject, counts)
-        answers = yield KeptSets(np.concatenate([whole_text_and_nothing(subject), rationale_alone]))
+        answers = yield KeptSets(
+            np.concatenate([kept_sets_of_all_and_nothing(subject), rationale_alone])
+        )
 
         whole, nothing, *_ = answers.value
         losses = whole - answers.value[2:]

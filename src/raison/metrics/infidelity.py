@@ -54,7 +54,7 @@ class Infidelity(Metric):
         before = answers.value[0]
         effects = before - answers.value[1:]
         foretold = removed @ subject.scores
-        missed = mean_square(best_scaling(foretold, effects) - effects)
+        missed = mean_square(best_scaling_for_infidelity(foretold, effects) - effects)
         missed_by_zeros = mean_square(effects)
         infidelity = missed / missed_by_zeros if missed_by_zeros > 0 else 0.0
         return {
@@ -63,7 +63,7 @@ class Infidelity(Metric):
         }
 
 
-def best_scaling(foretold: np.ndarray, effects: np.ndarray) -> np.ndarray:
+def best_scaling_for_infidelity(foretold: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """β · foretold with the β ≥ 0 that is nearest to the effects: max(0, E[foretold · effect] / E[foretold²])."""
     power = mean_square(foretold)
     if not power > 0:

@@ -17,7 +17,7 @@ from raison.metrics.base import (
     metric,
 )
 from raison.metrics.metric_subject import (
-    curve_at_even_shares,
+    curve_at_even_shares_of_units,
     even_counts_of_units,
     keep_most_important,
     remove_most_important,
@@ -60,7 +60,7 @@ class Deletion(Metric):
         answers = yield KeptSets(remove_most_important(subject, counts))
         return {
             "deletion": area_under_curve(counts, answers.value),
-            "deletion_curve": curve_at_even_shares(counts, answers.value, self.steps),
+            "deletion_curve": curve_at_even_shares_of_units(counts, answers.value, self.steps),
         }
 
 
@@ -89,5 +89,5 @@ class Insertion(Metric):
         answers = yield KeptSets(keep_most_important(subject, counts))
         return {
             "insertion": area_under_curve(counts, answers.value),
-            "insertion_curve": curve_at_even_shares(counts, answers.value, self.steps),
+            "insertion_curve": curve_at_even_shares_of_units(counts, answers.value, self.steps),
         }

@@ -45,13 +45,13 @@ class LeaveOneOutCorrelation(Metric):
         whole = answers.value[-1]
         effects = whole - answers.value[:-1]
         sizes = np.abs(answers.value)
-        step = rounding_of(subject.model) / 10 * float(sizes.max())
+        step = rounding_of_leave_one_out(subject.model) / 10 * float(sizes.max())
         if step > 0:
             effects = np.round(effects / step)  # what only rounding tells apart is tied
         return {"loo_correlation": kendall_tau(subject.scores, effects)}
 
 
-def rounding_of(model: Model | None) -> float:
+def rounding_of_leave_one_out(model: Model | None) -> float:
     """Relative size of the differences that rounding alone makes in the model's values."""
     if model is None or not model.rounding:
         return UNKNOWN_ROUNDING

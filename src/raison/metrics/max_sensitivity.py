@@ -9,7 +9,7 @@ import numpy as np
 
 from raison.core.parameters import check_in_range, check_integer
 from raison.metrics.base import NOT_NEGATIVE, Metric, MetricKey, MetricQuestions, Subject, metric
-from raison.metrics.metric_subject import model_and_method
+from raison.metrics.metric_subject import model_and_method_of_subject
 
 if TYPE_CHECKING:
     import torch
@@ -45,10 +45,10 @@ class MaxSensitivity(Metric):
         from raison.models.changed_weights import with_moved_embeddings
 
         yield from ()  # it asks about no kept sets
-        model, explain_again = model_and_method(subject, self.name)
+        model, explain_again = model_and_method_of_subject(subject, self.name)
         different_ids = np.unique(subject.explanation.encoding.ids)
         ids = torch.from_numpy(different_ids)
-        embeddings = embeddings_of(model, ids)
+        embeddings = embeddings_for_sensitivity(model, ids)
         reach = self.radius * root_mean_square(embeddings)
         width = embeddings.shape[-1]
 
@@ -67,7 +67,7 @@ class MaxSensitivity(Metric):
         return {"max_sensitivity": largest_change / score_length}
 
 
-def embeddings_of(model: InspectableModel, ids: torch.Tensor) -> torch.Tensor:
+def embeddings_for_sensitivity(model: InspectableModel, ids: torch.Tensor) -> torch.Tensor:
     """[k d] the word embeddings of some ids."""
     table = model.tables[0].weight.detach()
     return table[ids.to(model.device)]

@@ -1,4 +1,6 @@
-"""`measure_explanations` asks the questions of many metrics in few calls: each kept set is run once, whoever asks."""
+"""`measure_explanations` asks the questions of many metrics in few calls: each kept set is run once, and its answer
+goes to all that asked.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from raison.core.errors import InputError, Unsupported
 from raison.core.records import Encoding, Target
-from raison.methods.kept_sets import has_shared_prefixes
+from raison.methods.kept_sets import kept_sets_share_prefixes
 from raison.metrics.base import (
     Answers,
     KeptSets,
@@ -17,8 +19,8 @@ from raison.metrics.base import (
     MetricQuestions,
     Numbers,
     Subject,
-    check_subject,
-    gives_probabilities,
+    check_subject_of_metric,
+    model_gives_probabilities,
 )
 from raison.models.protocol import Model, Question, Scored
 from raison.models.runner.score_cache import Memory
@@ -39,11 +41,11 @@ def measure_explanations(
 
     Absence means `removal`, or what the subjects say, who have to agree.
     """
-    removal = common_removal(subjects, removal)
+    removal = common_removal_of_metrics(subjects, removal)
     open_metrics = OpenMetrics()
     for i, subject in enumerate(subjects):
         for j, metric in enumerate(metrics):
-            check_subject(metric, subject)
+            check_subject_of_metric(metric, subject)
             questions = metric.ask(subject)
             open_metrics.start((i, j), questions)
 
@@ -52,14 +54,14 @@ def measure_explanations(
         if model is None:
             raise Unsupported("These metrics ask the model: give one.")
         asked = open_metrics.take_questions()
-        answers = answer_together(model, subjects, asked, removal=removal, memory=memory)
+        answers = answer_metrics_together(model, subjects, asked, removal=removal, memory=memory)
         for place, answer in answers.items():
             open_metrics.advance(place, answer)
 
     return open_metrics.table(len(subjects), len(metrics))
 
 
-def common_removal(subjects: Sequence[Subject], removal: str | None) -> str | None:
+def common_removal_of_metrics(subjects: Sequence[Subject], removal: str | None) -> str | None:
     """What absence means for all subjects."""
     removals = {removal or subject.removal for subject in subjects}
     if len(removals) > 1:
@@ -132,7 +134,7 @@ class TextSets:
         return Question(self.encoding, self.target, keep)
 
 
-def answer_together(
+def answer_metrics_together(
     model: Model,
     subjects: Sequence[Subject],
     asked: Mapping[Place, KeptSets],
@@ -148,11 +150,11 @@ def answer_together(
         subject = subjects[place[0]]
         encoding = subject.explanation.encoding
         target = target_as_asked(subject, question)
-        key = key_of_text(encoding, target)
+        key = key_of_measured_text(encoding, target)
         if key not in texts:
             texts[key] = TextSets(encoding, target)
         keys[place] = key
-        visible = visible_tokens(subject, question, target)
+        visible = visible_tokens_in_kept_sets(subject, question, target)
         rows[place] = texts[key].add(visible)
 
     questions = {key: text.question() for key, text in texts.items()}
@@ -161,7 +163,7 @@ def answer_together(
     answers = {}
     for place, question in asked.items():
         key = keys[place]
-        answers[place] = answers_from_scores(
+        answers[place] = metric_answers_from_scores(
             question,
             scored[key],
             rows=rows[place],
@@ -173,19 +175,19 @@ def answer_together(
 def target_as_asked(subject: Subject, question: KeptSets) -> Target:
     """The subject's target in the unit that a metric asks for."""
     target = subject.explanation.target
-    if question.output == "value" or not gives_probabilities(subject.model):
+    if question.output == "value" or not model_gives_probabilities(subject.model):
         return target
     return replace(target, output="log_prob")
 
 
-def key_of_text(encoding: Encoding, target: Target) -> TextKey:
+def key_of_measured_text(encoding: Encoding, target: Target) -> TextKey:
     """What tells a text and target from others; the methods of one text have equal encodings of their own."""
     axis = (encoding.ids, encoding.segment, encoding.positions, encoding.fixed)
     contents = [values.tobytes() for values in axis]
     return (*contents, encoding.texts, target)
 
 
-def visible_tokens(subject: Subject, question: KeptSets, target: Target) -> np.ndarray:
+def visible_tokens_in_kept_sets(subject: Subject, question: KeptSets, target: Target) -> np.ndarray:
     """[n t] the tokens that the model sees in each kept set."""
     encoding = subject.explanation.encoding
     return target.visible(subject.units.keep(question.units), encoding)
@@ -204,7 +206,7 @@ def score_in_few_calls(
     alone: list[TextKey] = []
     sharing: list[TextKey] = []
     for key, question in questions.items():
-        group = sharing if may_share and has_shared_prefixes(question) else alone
+        group = sharing if may_share and kept_sets_share_prefixes(question) else alone
         group.append(key)
 
     scored: dict[TextKey, Scored] = {}
@@ -217,7 +219,7 @@ def score_in_few_calls(
     return scored
 
 
-def answers_from_scores(
+def metric_answers_from_scores(
     question: KeptSets,
     scored: Scored,
     *,

@@ -1,4 +1,6 @@
-"""What a metric is asked about: one explanation with its text (`Subject`), its gold units, and sets of kept units."""
+"""What a metric is asked about: one explanation with its text (`Subject`), its gold units, and kept sets of its
+most important units.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +18,16 @@ from raison.models.protocol import InspectableModel, Model
 
 __all__ = [
     "Subject",
-    "curve_at_even_shares",
+    "curve_at_even_shares_of_units",
     "even_counts_of_units",
     "gold_share",
     "gold_units",
     "keep_most_important",
-    "model_and_method",
-    "rationale_sizes",
+    "kept_sets_of_all_and_nothing",
+    "model_and_method_of_subject",
+    "rationale_sizes_of_subject",
     "remove_most_important",
     "set_of_all_units",
-    "whole_text_and_nothing",
 ]
 
 
@@ -145,13 +147,13 @@ def set_of_all_units(subject: Subject) -> np.ndarray:
     return np.ones((1, size), bool)
 
 
-def whole_text_and_nothing(subject: Subject) -> np.ndarray:
+def kept_sets_of_all_and_nothing(subject: Subject) -> np.ndarray:
     """[2 u] the whole text, and nothing of it."""
     everything = set_of_all_units(subject)
     return np.concatenate([everything, ~everything])
 
 
-def rationale_sizes(subject: Subject, shares: Sequence[float]) -> list[int]:
+def rationale_sizes_of_subject(subject: Subject, shares: Sequence[float]) -> list[int]:
     """How many units the rationale has: as many as were selected, or a share of all, rounded up to at least one."""
     selected = subject.explanation.selected
     if selected is not None:
@@ -174,14 +176,16 @@ def even_counts_of_units(size: int, steps: int) -> np.ndarray:
     return np.unique(counts)
 
 
-def curve_at_even_shares(counts: np.ndarray, values: np.ndarray, points: int) -> np.ndarray:
+def curve_at_even_shares_of_units(
+    counts: np.ndarray, values: np.ndarray, points: int
+) -> np.ndarray:
     """[points + 1] a curve over counts of units, read at even shares of the text: so texts can be averaged."""
     size = counts[-1]
     even_counts = np.linspace(0, size, points + 1)
     return np.asarray(np.interp(even_counts, counts, values))
 
 
-def model_and_method(
+def model_and_method_of_subject(
     subject: Subject, metric: str
 ) -> tuple[InspectableModel, Callable[[Model], np.ndarray]]:
     """The subject's model, whose weights can be changed, and its method: a model to the scores of the same target."""

@@ -45,10 +45,10 @@ class AveragedF1:
             return NAN
         precision = float(self.precision) if self.precision.whole else 0.0
         recall = float(self.recall) if self.recall.whole else 0.0
-        return harmonic_mean(precision, recall)
+        return harmonic_mean_f1(precision, recall)
 
 
-def harmonic_mean(precision: float, recall: float) -> float:
+def harmonic_mean_f1(precision: float, recall: float) -> float:
     """F1 = 2 P R / (P + R); 0 where one of them is 0."""
     if not precision or not recall:
         return 0.0

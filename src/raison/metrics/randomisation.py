@@ -18,13 +18,13 @@ from raison.metrics.base import (
     Subject,
     metric,
 )
-from raison.metrics.metric_subject import model_and_method
+from raison.metrics.metric_subject import model_and_method_of_subject
 from raison.metrics.rank_correlation import spearman
 
 if TYPE_CHECKING:
     from raison.models.protocol import InspectableModel
 
-__all__ = ["Randomisation", "cascade"]
+__all__ = ["Randomisation", "cascading_randomisation"]
 
 # depths of weights that are in no block: those behind the blocks come first, those before them last
 BEHIND_BLOCKS = 1.0
@@ -55,10 +55,10 @@ class Randomisation(Metric):
 
     def ask(self, subject: Subject) -> MetricQuestions:
         yield from ()  # it asks about no kept sets
-        model, explain_again = model_and_method(subject, self.name)
+        model, explain_again = model_and_method_of_subject(subject, self.name)
         cache_key = (self.name, id(model), self.levels, subject.seed)
         if cache_key not in subject.cache:
-            subject.cache[cache_key] = cascade(model, self.levels, subject.seed)
+            subject.cache[cache_key] = cascading_randomisation(model, self.levels, subject.seed)
 
         likeness = []
         for other in subject.cache[cache_key]:
@@ -70,7 +70,9 @@ class Randomisation(Metric):
         }
 
 
-def cascade(model: InspectableModel, levels: int, seed: int) -> list[InspectableModel]:
+def cascading_randomisation(
+    model: InspectableModel, levels: int, seed: int
+) -> list[InspectableModel]:
     """Models shuffled from the output down: the head and the last blocks first, in the end everything."""
     from raison.models.changed_weights import with_shuffled_weights
 
@@ -90,15 +92,15 @@ def depths_of_weights(model: InspectableModel) -> dict[str, float]:
     A weight outside of all blocks is before them if it is named before the first one, or is an embedding.
     """
     names = [name for name, _ in model.hf.named_parameters()]
-    lists = lengths_of_lists(names)
-    block_counts = numbers_of_layers(model) & set(lists.values())
+    lists = lengths_of_weight_lists(names)
+    block_counts = numbers_of_weight_layers(model) & set(lists.values())
     if not block_counts:  # blocks that share their weights (ALBERT) stand in a list of one
         block_counts = set(lists.values())
 
     depths: dict[str, float] = {}
     blocks_began = False
     for name in names:
-        place = place_in_list(name)
+        place = weight_place_in_list(name)
         # a head may be a list of modules too
         if place is not None and lists[place[0]] in block_counts:
             path, number = place
@@ -111,7 +113,7 @@ def depths_of_weights(model: InspectableModel) -> dict[str, float]:
     return depths
 
 
-def place_in_list(name: str) -> tuple[str, int] | None:
+def weight_place_in_list(name: str) -> tuple[str, int] | None:
     """The first list of modules on the way to a weight, and which of its elements holds it."""
     match = re.match(r"(.*?)\.(\d+)\.", name)
     if match is None:
@@ -119,11 +121,11 @@ def place_in_list(name: str) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
-def lengths_of_lists(names: Sequence[str]) -> dict[str, int]:
+def lengths_of_weight_lists(names: Sequence[str]) -> dict[str, int]:
     """How many elements each list of modules has."""
     lengths: dict[str, int] = {}
     for name in names:
-        place = place_in_list(name)
+        place = weight_place_in_list(name)
         if place is not None:
             path, number = place
             length = lengths.get(path, 0)
@@ -131,7 +133,7 @@ def lengths_of_lists(names: Sequence[str]) -> dict[str, int]:
     return lengths
 
 
-def numbers_of_layers(model: InspectableModel) -> set[int]:
+def numbers_of_weight_layers(model: InspectableModel) -> set[int]:
     """All numbers of layers that the model's configuration names."""
     config = model.hf.config.to_dict()
     numbers = set()

@@ -20,7 +20,7 @@ def kendall_tau(first: ArrayLike, second: ArrayLike) -> float:
     agree with: 0, which is what a random order has in the mean; `kendall_defined` tells such cases apart.
     """
     x, y = lists_of_equal_length(first, second)
-    agreement, untied_in_x, untied_in_y = count_pairs(x, y)
+    agreement, untied_in_x, untied_in_y = count_ranked_pairs(x, y)
     if not untied_in_x or not untied_in_y:
         return 0.0
     x_size = np.sqrt(untied_in_x)
@@ -51,7 +51,7 @@ def lists_of_equal_length(first: ArrayLike, second: ArrayLike) -> tuple[np.ndarr
     return x, y
 
 
-def count_pairs(x: np.ndarray, y: np.ndarray) -> tuple[int, int, int]:
+def count_ranked_pairs(x: np.ndarray, y: np.ndarray) -> tuple[int, int, int]:
     """Concordant − discordant pairs, and pairs that are not tied in x and in y; each pair once."""
     n = len(x)
     x_places = dense_ranks(x)
@@ -61,8 +61,8 @@ def count_pairs(x: np.ndarray, y: np.ndarray) -> tuple[int, int, int]:
     step = max(1, CELLS // most)
     for start in range(0, n, step):
         some = slice(start, start + step)
-        x_signs = signs_of_pairs(x_places, some)
-        y_signs = signs_of_pairs(y_places, some)
+        x_signs = signs_of_ranked_pairs(x_places, some)
+        y_signs = signs_of_ranked_pairs(y_places, some)
         products = x_signs * y_signs
         agreement += int(products.sum(dtype=np.int64))
         untied_in_x += int(np.count_nonzero(x_signs))
@@ -78,7 +78,7 @@ def dense_ranks(values: np.ndarray) -> np.ndarray:
     return places.astype(np.int32)
 
 
-def signs_of_pairs(places: np.ndarray, some: slice) -> np.ndarray:
+def signs_of_ranked_pairs(places: np.ndarray, some: slice) -> np.ndarray:
     """[some, n] whether each of some places is above (1), below (−1) or equal to (0) every place."""
     differences = places[some, None] - places
     signs: np.ndarray = np.sign(differences).astype(np.int8)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from raison.models.protocol import Model
 
-__all__ = ["SoftComprehensiveness", "SoftSufficiency", "token_weights"]
+__all__ = ["SoftComprehensiveness", "SoftSufficiency", "soft_token_weights"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SoftProbabilities:
         return max(0.0, self.whole - self.nothing)
 
 
-def token_weights(subject: Subject) -> np.ndarray:
+def soft_token_weights(subject: Subject) -> np.ndarray:
     """[t] scores of the units scaled to 0…1 over the text, on their tokens; 1 for tokens that may not be removed."""
     scores = subject.scores
     # a first written token has no units before it
@@ -72,7 +72,7 @@ def soft_probabilities(
     embeddings = cast("torch.Tensor", trace.embeddings).detach()  # [t d]
 
     shape = (samples, *embeddings.shape)
-    masks = draw_masks(subject, shape, complement=complement)
+    masks = draw_soft_masks(subject, shape, complement=complement)
     without_units = subject.units.of < 0  # [t]
     inputs = []
     for mask in (*masks, without_units[:, None]):
@@ -85,14 +85,14 @@ def soft_probabilities(
     return SoftProbabilities(whole, np.array(probabilities), float(nothing))
 
 
-def draw_masks(
+def draw_soft_masks(
     subject: Subject,
     shape: tuple[int, ...],
     *,
     complement: bool,
 ) -> np.ndarray:
     """[samples t d] True for the entries of embeddings that are kept."""
-    chance = token_weights(subject)
+    chance = soft_token_weights(subject)
     # the same numbers for both: what one keeps the other removes
     draws = subject.generator("soft").random(shape)
     if not complement:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import torch
 from torch import nn
 
-from raison.models.attention.view import clone_of, word_tables
+from raison.models.attention.view import clone_of, word_tables_of_view
 from raison.models.protocol import InspectableModel
 
 __all__ = ["with_moved_embeddings", "with_shuffled_weights"]
@@ -19,7 +19,7 @@ def with_moved_embeddings(
 ) -> InspectableModel:
     """The word embeddings of `ids` [k] moved `by` [k d]; an output layer that is tied to them stays where it is."""
     hf = clone_of(model.hf)
-    tables = word_tables(hf)
+    tables = word_tables_of_view(hf)
     for module in hf.modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
             weight = module.weight.detach().clone()

@@ -1,4 +1,5 @@
-"""The codec: text to tokens with their spans of characters, and back, without ever calling the user's tokenizer.
+"""The codec: text to tokens with their places in it, as spans of characters, and back, without ever calling the
+user's tokenizer.
 
 A fast tokenizer keeps padding and truncation as state and changes it when called; two threads that call it
 get in each other's way. So the codec owns a copy whose state is set once, and only reads from it.
@@ -131,7 +132,7 @@ class Codec:
         if not getattr(self.own, "chat_template", None):
             return None
         turns = [{"role": "user", "content": message}]
-        with failing_as(no_chat):
+        with failing_as(no_chat_for_codec):
             rendered = self.own.apply_chat_template(
                 turns, tokenize=False, add_generation_prompt=True
             )
@@ -148,7 +149,7 @@ class Codec:
     def text(self, ids: Iterable[int]) -> str:
         """The text that tokens spell."""
         numbers = [int(token) for token in ids]
-        with failing_as(no_text):
+        with failing_as(no_text_for_codec):
             return str(self.own.decode(numbers))
 
     def __call__(self, text: str, pair: str | None = None, special: bool = True) -> Pieces:
@@ -221,7 +222,7 @@ class Codec:
             ids=ids,
             start=spans[:, 0].copy(),
             end=spans[:, 1].copy(),
-            segment=segments_of(sequence),
+            segment=segments_of_tokens(sequence),
             special=added,
             types=types,
         )
@@ -248,7 +249,7 @@ class Codec:
         for number, part in enumerate(parts):
             cursor = place_of_part(whole, part, cursor)
             names = self.own.convert_ids_to_tokens(part)
-            spans = align(list(names), texts[number], unknown)
+            spans = align_pieces_with_characters(list(names), texts[number], unknown)
             for token, (begin, stop) in enumerate(spans, start=cursor):
                 sequence[token] = number
                 start[token] = begin
@@ -265,7 +266,7 @@ class Codec:
             ids=ids,
             start=start,
             end=end,
-            segment=segments_of(sequence),
+            segment=segments_of_tokens(sequence),
             special=sequence < 0,
             types=types,
         )
@@ -279,13 +280,13 @@ def no_tokens(text: str, reason: str) -> InputError:
     )
 
 
-def no_text(reason: str) -> ModelError:
+def no_text_for_codec(reason: str) -> ModelError:
     return ModelError(
         f"The model's tokenizer can't turn tokens into text ({reason}): look into its tokenizer files."
     )
 
 
-def no_chat(reason: str) -> ModelError:
+def no_chat_for_codec(reason: str) -> ModelError:
     return ModelError(
         f"The model's chat template can't be applied ({reason}): look into its tokenizer files."
     )
@@ -318,7 +319,7 @@ def widen_spans(spans: np.ndarray, places: np.ndarray, text: str) -> None:
         before = max(before, end)
 
 
-def segments_of(sequence: np.ndarray) -> np.ndarray:
+def segments_of_tokens(sequence: np.ndarray) -> np.ndarray:
     """Give special tokens (-1) the segment of the text before them (the first, at the front)."""
     result: np.ndarray = sequence.copy()
     last = 0
@@ -341,7 +342,7 @@ def place_of_part(whole: list[int], part: list[int], start: int) -> int:
     )
 
 
-def letter_groups(text: str) -> Iterator[Span]:
+def spans_of_letter_groups(text: str) -> Iterator[Span]:
     """Spans of characters that normalisation merges: a letter and its accents, ｶ and ﾞ, the parts of 한."""
     start = 0
     for place in range(1, len(text) + 1):
@@ -361,7 +362,7 @@ def bare_characters(text: str) -> str:
     return "".join(normal.split())
 
 
-def align(names: list[str], text: str, unknown: set[str]) -> list[Span]:
+def align_pieces_with_characters(names: list[str], text: str, unknown: set[str]) -> list[Span]:
     """Character spans of SentencePiece pieces in the text they came from.
 
     The pieces spell the text after compatibility normalisation, with ▁ for a space. Both are reduced to bare
@@ -370,7 +371,7 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[Span]:
     """
     bare = ""
     origins: list[Span] = []  # of each bare character
-    for start, end in letter_groups(text):
+    for start, end in spans_of_letter_groups(text):
         plain = bare_characters(text[start:end])
         bare += plain
         origins += [(start, end)] * len(plain)
@@ -378,7 +379,7 @@ def align(names: list[str], text: str, unknown: set[str]) -> list[Span]:
     places = places_of_pieces(names, bare, unknown)
     spans: list[Span] = []
     left, right = 0, min(1, len(text))  # the span before, or the first character
-    for first, last in with_gaps_filled(places, len(bare)):
+    for first, last in places_with_gaps_filled(places, len(bare)):
         if first < last:
             left, _ = origins[first]
             _, right = origins[last - 1]
@@ -412,7 +413,7 @@ def places_of_pieces(names: list[str], bare: str, unknown: set[str]) -> list[Spa
     return places
 
 
-def with_gaps_filled(places: list[Span | None], size: int) -> list[Span]:
+def places_with_gaps_filled(places: list[Span | None], size: int) -> list[Span]:
     """The places, where those that are not known lie between their neighbours."""
     begins_behind = []  # where what is known behind each place begins, from the last place on
     after = size

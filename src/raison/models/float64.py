@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["COARSE", "precise"]
+__all__ = ["COARSE", "as_float64"]
 
 COARSE = {"mps"}  # kinds of devices without float64
 
 
-def precise(tensor: torch.Tensor) -> torch.Tensor:
+def as_float64(tensor: torch.Tensor) -> torch.Tensor:
     """The same numbers in float64."""
     return (tensor.cpu() if tensor.device.type in COARSE else tensor).double()

@@ -14,7 +14,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from raison.core.errors import ModelError
 from raison.core.registry import suggest_name
-from raison.models.panics import is_panic, no_lines_of_rust, reason_of
+from raison.models.panics import is_panic, no_lines_of_rust, reason_of_library_failure
 
 __all__ = ["hub_is_reachable", "run_loading_step"]
 
@@ -46,11 +46,11 @@ def hub_is_reachable() -> bool:
 
 def hub_host_and_port() -> tuple[str, int]:
     """The host and port through which downloads go: the hub's, or those of the proxy in front of it."""
-    address = split_address(hub_address())
+    address = split_hub_address(hub_address())
     proxies = getproxies()
     proxy = proxies.get(address.scheme) or proxies.get("all")
     if proxy is not None and not proxy_bypass(address.netloc.rpartition("@")[2]):
-        address = split_address(proxy)
+        address = split_hub_address(proxy)
     if not address.hostname:
         raise ValueError("an address without a host")
     return address.hostname, address.port or PORTS.get(address.scheme, 443)
@@ -61,7 +61,7 @@ def hub_address() -> str:
     return os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
 
 
-def split_address(address: str) -> SplitResult:
+def split_hub_address(address: str) -> SplitResult:
     """An address in parts; what names no scheme is taken for https."""
     if "://" not in address:
         address = f"https://{address}"
@@ -76,7 +76,7 @@ def run_loading_step(action: Callable[[], T], name: str, what: str) -> T:
     except BaseException as error:  # a damaged file can break a parser in any way
         if not isinstance(error, Exception) and not is_panic(error):
             raise
-        reason = reason_of(error)
+        reason = reason_of_library_failure(error)
         if "ignore_mismatched_sizes" in reason:  # transformers prints a table, and points to it
             reason = "its weights have other shapes than its config.json says: take both files from one model"
         if isinstance(error, OSError) and not hub_is_reachable() and not os.path.exists(name):

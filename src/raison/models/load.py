@@ -140,7 +140,7 @@ def load_by_name(name: str, options: LoadOptions) -> Model:
     hf = model_on_device(checkpoint.model, options.device, options.dtype)
     tokenizer = options.tokenizer or checkpoint.tokenizer
     model = assemble_model(hf, tokenizer, options.task, checkpoint.name)
-    return with_head_statistics_beside(model, checkpoint.folder)
+    return load_head_statistics_beside(model, checkpoint.folder)
 
 
 def load_self_explaining(folder: Path, options: LoadOptions) -> WrappedModel | None:
@@ -161,7 +161,7 @@ def shipped_folder(name: str) -> Path | None:
     return entry.folder
 
 
-def with_head_statistics_beside(
+def load_head_statistics_beside(
     model: TransformersModel | WrappedModel, folder: Path
 ) -> TransformersModel | WrappedModel:
     """A model with the statistics of its attention heads, where they lie beside it or raison ships them.
@@ -188,10 +188,10 @@ def model_on_device(
     hf: Any, device: str | torch.device | None, dtype: str | torch.dtype | None = None
 ) -> Any:
     """The model on a device and in a dtype."""
-    from raison.models.pretrained import torch_dtype
+    from raison.models.pretrained import torch_dtype_to_open
 
     try:
-        return hf.to(device=device, dtype=torch_dtype(dtype))
+        return hf.to(device=device, dtype=torch_dtype_to_open(dtype))
     except (RuntimeError, AssertionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise InputError(f"The model can't be put on {device!r} ({reason}).") from None

@@ -1,4 +1,5 @@
-"""Merging a LoRA adapter in peft's folder format into a plain transformers model, without peft.
+"""Merging a LoRA adapter in peft's folder format, without peft: its scaled tensors go into a plain model's modules
+and parameters.
 
 Explanations want a plain model: hooks, attention weights and gradients are then those of ordinary modules,
 and peft stays an optional dependency. Merging is one product per matrix, `W += scale * B @ A`; the care goes

@@ -14,7 +14,13 @@ from contextvars import ContextVar
 
 from raison.core.errors import RaisonError
 
-__all__ = ["failing_as", "is_panic", "no_lines_of_rust", "reason_of", "unheard"]
+__all__ = [
+    "failing_as",
+    "is_panic",
+    "no_lines_of_rust",
+    "reason_of_library_failure",
+    "unheard_panics",
+]
 
 _unheard: ContextVar[bool] = ContextVar("raison_unheard_panics", default=False)
 
@@ -24,7 +30,7 @@ def is_panic(error: BaseException) -> bool:
     return type(error).__name__ == "PanicException"
 
 
-def reason_of(error: BaseException) -> str:
+def reason_of_library_failure(error: BaseException) -> str:
     """What an exception of a library says, short enough for a sentence of ours."""
     return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__
 
@@ -40,11 +46,11 @@ def failing_as(failure: Callable[[str], RaisonError]) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and not is_panic(error):
             raise
-        raise failure(reason_of(error)) from error
+        raise failure(reason_of_library_failure(error)) from error
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
+def unheard_panics() -> Iterator[None]:
     """Keep Rust's lines about panics off the screen; for the command line, whose process is its own."""
     token = _unheard.set(True)
     try:
@@ -55,8 +61,8 @@ def unheard() -> Iterator[None]:
 
 @contextmanager
 def no_lines_of_rust() -> Iterator[None]:
-    """Nothing reaches standard error inside the block, if `unheard` was asked for: Rust has no quieter way."""
-    kept = copy_of_stderr() if _unheard.get() else None
+    """Nothing reaches standard error inside the block, if `unheard_panics` was asked for: Rust has no quieter way."""
+    kept = copy_of_stderr_for_panics() if _unheard.get() else None
     if kept is None:
         yield
         return
@@ -72,7 +78,7 @@ def no_lines_of_rust() -> Iterator[None]:
         os.close(kept)
 
 
-def copy_of_stderr() -> int | None:
+def copy_of_stderr_for_panics() -> int | None:
     """Another number for standard error; None where it is closed."""
     try:
         return os.dup(2)

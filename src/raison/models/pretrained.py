@@ -1,4 +1,6 @@
-"""Opening the files of a plain transformers model: of the catalog, a folder, the hub, an adapter, or GGUF."""
+"""Opening the files of a plain transformers model and its tokenizer: of the catalog, a folder, the hub, an adapter,
+or GGUF.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from raison.models.lora_merge import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["checkpoint_from_folder_or_hub", "open_checkpoint", "torch_dtype"]
+__all__ = ["checkpoint_from_folder_or_hub", "open_checkpoint", "torch_dtype_to_open"]
 
 AUTO_CLASSES = {
     "classification": transformers.AutoModelForSequenceClassification,
@@ -64,7 +66,7 @@ def is_adapter(folder: Path) -> bool:
     ).is_file()
 
 
-def torch_dtype(dtype: str | torch.dtype | None) -> torch.dtype | None:
+def torch_dtype_to_open(dtype: str | torch.dtype | None) -> torch.dtype | None:
     """A dtype by its name."""
     if dtype is None or isinstance(dtype, torch.dtype):
         return dtype
@@ -94,7 +96,7 @@ def checkpoint_from_folder_or_hub(name: str, options: LoadOptions) -> Checkpoint
         if not folder.is_dir():
             check_hub_index(name, config, local_only="local_files_only" in where)
     if options.dtype is not None:
-        weights["dtype"] = torch_dtype(options.dtype)
+        weights["dtype"] = torch_dtype_to_open(options.dtype)
 
     def read() -> Any:
         return auto.from_pretrained(

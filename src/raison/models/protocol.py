@@ -43,7 +43,7 @@ __all__ = [
     "TargetSpec",
     "TextGenerator",
     "Trace",
-    "missing_members",
+    "missing_protocol_members",
 ]
 
 REMOVALS = {
@@ -425,6 +425,6 @@ class OwnModel(ABC):
 MEMBERS = tuple(sorted(name for name in vars(Model) if not name.startswith("_")))
 
 
-def missing_members(model: object) -> list[str]:
+def missing_protocol_members(model: object) -> list[str]:
     """Names of what the `Model` protocol asks for and an object lacks."""
     return [name for name in MEMBERS if not hasattr(model, name)]

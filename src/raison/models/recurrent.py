@@ -48,8 +48,8 @@ def states_of_lstm(network: nn.LSTM, embedded: torch.Tensor, lengths: torch.Tens
     turned = torch.where(places < ends, ends - 1 - places, places)[..., None]  # its own inverse
     states = embedded
     for layer in range(network.num_layers):
-        forward = run_layer(network, f"l{layer}", states)
-        backward = run_layer(
+        forward = run_recurrent_layer(network, f"l{layer}", states)
+        backward = run_recurrent_layer(
             network, f"l{layer}_reverse", states.gather(1, turned.expand_as(states))
         )
         backward = backward.gather(1, turned.expand_as(backward))
@@ -59,7 +59,7 @@ def states_of_lstm(network: nn.LSTM, embedded: torch.Tensor, lengths: torch.Tens
     return states
 
 
-def run_layer(network: nn.LSTM, name: str, states: torch.Tensor) -> torch.Tensor:
+def run_recurrent_layer(network: nn.LSTM, name: str, states: torch.Tensor) -> torch.Tensor:
     """[b t d] states of one layer in one direction."""
     weights: list[torch.Tensor] = [network.get_parameter(f"{part}_{name}") for part in PARTS]
     start = states.new_zeros(1, len(states), network.hidden_size)

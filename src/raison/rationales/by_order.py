@@ -10,7 +10,7 @@ import numpy as np
 from raison.core.errors import InputError
 from raison.core.registry import methods
 from raison.core.spec import Spec
-from raison.methods.base import Batch, Method, check_needs
+from raison.methods.base import Batch, Method, check_needs_of_method
 from raison.models.protocol import Model
 from raison.rationales.problem import Policy, Problem
 from raison.rationales.search import Search, search
@@ -43,7 +43,7 @@ class ByOrder(Search):
             raise InputError("by_order needs an attribution method: see `raison ls methods`.")
 
     def add_hints(self, model: Model, batch: Batch, problems: Sequence[Problem]) -> None:
-        check_needs(self.built, model)
+        check_needs_of_method(self.built, model)
         scores_and_tokens = unit_scores_and_tokens(self.built, model, batch)
         for problem, (scores, tokens) in zip(problems, scores_and_tokens, strict=True):
             problem.hint = scores

@@ -57,7 +57,7 @@ def certify(
     spared = []
     questions = []
     for problem in problems:
-        sets = sets_without_one(problem)
+        sets = rationales_without_one_unit(problem)
         spared.append(sets)
         questions.append(problem.question(sets))
     with progress.silence():
@@ -71,7 +71,7 @@ def certify(
     return results
 
 
-def sets_without_one(problem: Problem) -> np.ndarray:
+def rationales_without_one_unit(problem: Problem) -> np.ndarray:
     """[s u] the rationale without each of its units; none where the search ended before it found anything."""
     best = problem.best
     found = problem.improved or problem.status == "complete"
@@ -102,7 +102,7 @@ def answer_with_certificate(problem: Problem, without: JudgedSets) -> Answer:
         selected=best.units,
         certificate=certificate_of(problem, irreducible),
         steps=tuple(problem.steps),
-        notes=(*problem.notes, *notes_on_empty(problem)),
+        notes=(*problem.notes, *notes_on_empty_rationale(problem)),
         diagnostics=diagnostics,
         cost={"forwards": problem.evaluations, "tokens": problem.search_tokens},
     )
@@ -154,7 +154,7 @@ def certificate_of(problem: Problem, irreducible: bool | None) -> Certificate:
     )
 
 
-def notes_on_empty(problem: Problem) -> list[str]:
+def notes_on_empty_rationale(problem: Problem) -> list[str]:
     """A sentence where nothing of the text is needed: why, and what to ask instead."""
     best = problem.best
     if best.units.any() or not best.enough:

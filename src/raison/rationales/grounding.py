@@ -138,7 +138,7 @@ def find_grounding(model: Model, rationale: Explanation, question: str) -> Groun
     for unit, change in zip(sentences, changes_by_sentences, strict=True):
         if change:
             needed.append(unit)
-    in_rationale = selected_units(rationale)
+    in_rationale = units_that_answer_rests_on(rationale)
     return Grounding(
         question=question,
         answer=target.text.strip(),
@@ -153,11 +153,11 @@ def tokens_of_rationale(explanation: Explanation) -> np.ndarray:
     """[t] the tokens that are kept when nothing but the rationale is."""
     count = len(explanation.units)
     in_rationale = np.zeros(count, bool)
-    in_rationale[selected_units(explanation)] = True
+    in_rationale[units_that_answer_rests_on(explanation)] = True
     return explanation.units.keep(in_rationale)
 
 
-def selected_units(explanation: Explanation) -> list[int]:
+def units_that_answer_rests_on(explanation: Explanation) -> list[int]:
     """The units of the rationale."""
     if explanation.selected is None:
         return []
@@ -201,7 +201,7 @@ def statement_of_grounding(
     exact_words = rule == "argmax" and bool(certificate.is_prediction)
     if certificate.status == "impossible":
         return "The whole context is not enough for this answer, and this search found no part of it that is."
-    in_rationale = selected_units(explanation)
+    in_rationale = units_that_answer_rests_on(explanation)
     size = len(in_rationale)
     if not size and exact_words:
         return "The answer needs no context at all: the model gives it to the bare question."
@@ -209,7 +209,7 @@ def statement_of_grounding(
         return f"By {rule}, the answer needs no context at all."
 
     selected = [passage.name for passage in passages if passage.selected]
-    rests = names_in_words(selected, last="and")
+    rests = passage_names_in_words(selected, last="and")
     level = explanation.units.level
     if size > 1:
         level += "s"
@@ -220,7 +220,7 @@ def statement_of_grounding(
 
     needed = [passage.name for passage in passages if passage.necessary]
     if needed:
-        names = names_in_words(needed, last="or")
+        names = passage_names_in_words(needed, last="or")
         if exact_words:
             return f"{sentence} Without {names} its words change."
         return f"{sentence} Without {names} the rest is not enough."
@@ -232,7 +232,7 @@ def statement_of_grounding(
     return f"{sentence}."
 
 
-def names_in_words(names: Sequence[str], *, last: str) -> str:
+def passage_names_in_words(names: Sequence[str], *, last: str) -> str:
     *others, final = names
     if not others:
         return final

@@ -1,4 +1,6 @@
-"""Hierarchical search: sufficient passages first, then sentences inside them, then words inside those."""
+"""Hierarchical search by levels of units: sufficient passages first, then sentences inside them, then words inside
+those.
+"""
 
 from __future__ import annotations
 

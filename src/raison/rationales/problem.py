@@ -1,4 +1,5 @@
-"""Problem, the state of one search for a rationale: what the answers about sets mean, the best set, the steps taken.
+"""Problem, the state of one search for a rationale: its target and rule, what answers about sets of units mean, the
+best set, the steps taken.
 
 A set is a Boolean vector over units. What is no unit is always there: fixed tokens, and the token that the model reads
 its answer from.

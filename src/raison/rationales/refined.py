@@ -1,4 +1,5 @@
-"""Refined search: grow, remove, exchange. Rationales get a third shorter than greedy ones, at their price or far below.
+"""Refined search: grow from a pool of units, remove, exchange. Rationales get a third shorter than greedy ones, at
+their price or far below.
 
 How it came about is measured in benchmarks/rationales.py. Three things make it short: candidates are compared by
 probability *and* by their lead over the runner-up, which is what sufficiency asks for; units that later ones made

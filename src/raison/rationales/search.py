@@ -1,4 +1,5 @@
-"""Search, the base class of searches, and the one loop that asks the model about all texts and targets together.
+"""Search, the base class of searches, and the one loop that solves problems side by side: it asks the model about
+the sets of all together.
 
 Every policy says which sets it wants to know about, and the model answers all of them in one call per step. Finished
 searches drop out, and one memory serves them all, so a prefix that two searches need is computed once.
@@ -172,7 +173,7 @@ def solve_problems(
     for _ in range(REFUTATIONS):
         run_side_by_side(model, waiting, policy, removal, memory)
         check_best_sets(model, waiting, removal)
-        waiting = [problem for problem in waiting if is_refuted(problem)]
+        waiting = [problem for problem in waiting if is_refuted_by_model(problem)]
         if not waiting:
             return
         for problem in waiting:
@@ -186,7 +187,7 @@ def solve_problems(
     check_best_sets(model, waiting, removal)
 
 
-def is_refuted(problem: Problem) -> bool:
+def is_refuted_by_model(problem: Problem) -> bool:
     """Whether the check contradicts a set that the search takes for enough."""
     return problem.best.enough and not problem.passes_check
 
@@ -258,10 +259,10 @@ def run_side_by_side(
             problem.evaluations += scored.forwards
             problem.search_tokens += scored.tokens
             running.advance(problem.judge(sets, scored))
-        report_progress(every)
+        report_search_progress(every)
 
 
-def report_progress(every: Sequence[RunningSearch]) -> None:
+def report_search_progress(every: Sequence[RunningSearch]) -> None:
     """How far all searches are, in thousandths of one; those that know how far they are themselves say so."""
     asked = 0
     done = 0.0

@@ -15,7 +15,7 @@ from raison.training.padding import pad_rows
 __all__ = [
     "batch_inputs",
     "human_marks",
-    "pad_id",
+    "padding_id",
     "sorted_batches",
     "special_as_unknown",
     "special_ids",
@@ -77,6 +77,6 @@ def special_as_unknown(
     return np.where(typed, tokenizer.unk_token_id, ids)
 
 
-def pad_id(tokenizer: PreTrainedTokenizerBase) -> int:
+def padding_id(tokenizer: PreTrainedTokenizerBase) -> int:
     """The token that fills rows up; 0 where there is none, since it is masked."""
     return int(tokenizer.pad_token_id or 0)

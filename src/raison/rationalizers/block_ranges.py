@@ -1,4 +1,4 @@
-"""Runs a range of the blocks of any encoder by the encoder's own code, and its final norm alone.
+"""Runs a range of the blocks of any encoder by its own code, from states instead of words, and its final norm alone.
 
 A shell is a shallow copy of the encoder, made for one call, whose list holds only the wished blocks: embeddings, masks,
 rotary angles and the final norm stay the family's business, and no modelling file is copied. Each block stands behind a

@@ -1,4 +1,6 @@
-"""Builds a new rationalizer around an encoder: its config (where it is split), heads and stored config."""
+"""Builds a new rationalizer around an encoder: its settings (sparsity, the split by homogeneity), word embeddings,
+heads and stored config.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from raison.core import progress
 from raison.core.errors import InputError, Unsupported
 from raison.models.families import family_of
-from raison.rationalizers.batching import pad_id, sorted_batches, special_ids
+from raison.rationalizers.batching import padding_id, sorted_batches, special_ids
 from raison.rationalizers.block_ranges import blocks_of_encoder
 from raison.rationalizers.config import ALL_BLOCKS, RationalizerConfig
 from raison.rationalizers.encoders import LoadedEncoder
@@ -115,7 +117,7 @@ def homogeneity_of_sample(loaded: LoadedEncoder, train: Sequence[LabelledLine]) 
     special = torch.tensor(special_ids(loaded.tokenizer))
     known = inspect.signature(loaded.encoder.forward).parameters
     batches = []
-    for _, batch in sorted_batches(sample, pad_id(loaded.tokenizer)):
+    for _, batch in sorted_batches(sample, padding_id(loaded.tokenizer)):
         is_special = torch.isin(batch["input_ids"], special)
         real = batch["attention_mask"].bool() & ~is_special
         inputs = {name: tensor for name, tensor in batch.items() if name in known}
@@ -167,7 +169,7 @@ def gru_over_words_of(
             "vocab_size": table.shape[0],
             "embedding_size": table.shape[1],
             "hidden_size": width,
-            "pad_token_id": pad_id(tokenizer),
+            "pad_token_id": padding_id(tokenizer),
         }
     )
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Calibration of the selector: where to draw the line between keeping and dropping tokens.
+"""Calibration of the selector: where to draw the line between the margins of kept and of dropped tokens.
 
 A generator can sample the asked share in training and still keep next to nothing when it has to decide, since every
 token may be a little less likely than not. So behind each pruning block the line is moved to the quantile of the

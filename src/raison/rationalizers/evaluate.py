@@ -21,7 +21,7 @@ from raison.rationalizers.report import (
 from raison.rationalizers.selection import tokens_by_text
 from raison.training.f1 import f1_of_classes
 from raison.training.labelled_lines import LabelledLine, LabelledLines
-from raison.training.training_folder import tensors_on_cpu
+from raison.training.training_folder import checkpoint_tensors_on_cpu
 
 __all__ = ["commonest_share", "evaluate_rationalizer"]
 
@@ -95,7 +95,7 @@ def evaluate_rationalizer(
             rationale = torch.ones_like(inputs["input_ids"])
         # where gold is; and not every device has the precision that is counted in
         on_device = model(**inputs, rationale=rationale, full=not every_token)
-        output = RationalizerOutput(**tensors_on_cpu(on_device))
+        output = RationalizerOutput(**checkpoint_tensors_on_cpu(on_device))
         counts.add(output, batch)
         answers.append(output.logits.double())
         labels.append(torch.tensor([line.label for line in batch], dtype=torch.float64))

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import PretrainedConfig
 
-from raison.models.attention.view_hooks import eager_of, register_attention
+from raison.models.attention.view_hooks import eager_attention_of, register_attention
 
 __all__ = ["attention_that_hides", "hiding_in", "seeing"]
 
@@ -34,7 +34,7 @@ def attention_that_hides(
     **kwargs: object,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, its weights shared anew among the tokens that are seen."""
-    eager, seen = eager_of(type(module)), _seen.get()
+    eager, seen = eager_attention_of(type(module)), _seen.get()
     if seen is None:
         unchanged: tuple[torch.Tensor, torch.Tensor | None] = eager(
             module, query, key, value, attention_mask, dropout=dropout, **kwargs
@@ -97,7 +97,7 @@ def change_by_seeing(
 def hiding_in(encoder: nn.Module) -> Iterator[None]:
     """While it is open, the attention of the encoder listens to `seeing`; afterwards it is as before."""
     register_attention(NAME, attention_that_hides)
-    configs = configs_of(encoder)
+    configs = configs_that_choose_attention(encoder)
     before = [config._attn_implementation for config in configs]
     try:
         for config in configs:
@@ -108,7 +108,7 @@ def hiding_in(encoder: nn.Module) -> Iterator[None]:
             config._attn_implementation = name
 
 
-def configs_of(encoder: nn.Module) -> list[PretrainedConfig]:
+def configs_that_choose_attention(encoder: nn.Module) -> list[PretrainedConfig]:
     """Every config that a module of the encoder holds, once."""
     configs = {}
     for module in encoder.modules():

@@ -23,10 +23,10 @@ def check_hiding(model: Rationalizer, tokenizer: PreTrainedTokenizerBase) -> Non
     settings = model.settings
     # of a step of training, every hidden token
     model.settings = replace(settings, hidden_share=1.0)
-    texts = two_texts(model, tokenizer)
+    texts = two_texts_to_check_hiding(model, tokenizer)
     try:
         hides = texts is None or hidden_stay_hidden(model, *texts)
-        looks_ahead = texts is None or not hides or sees_what_follows(model, texts[0])
+        looks_ahead = texts is None or not hides or encoder_looks_ahead(model, texts[0])
     except Exception as error:  # an encoder may break in any way
         raise Unsupported(
             f"{name} can't be split into generator and predictor ({first_line_of(error)}): {ENCODERS}."
@@ -45,7 +45,7 @@ def check_hiding(model: Rationalizer, tokenizer: PreTrainedTokenizerBase) -> Non
         )
 
 
-def two_texts(
+def two_texts_to_check_hiding(
     model: Rationalizer, tokenizer: PreTrainedTokenizerBase
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:
     """[1 t] a text, another with the same words where they are kept, and what is kept; None if there are no words."""
@@ -90,7 +90,7 @@ def hidden_stay_hidden(
 
 
 @torch.no_grad()
-def sees_what_follows(model: Rationalizer, text: torch.Tensor) -> bool:
+def encoder_looks_ahead(model: Rationalizer, text: torch.Tensor) -> bool:
     """Whether the state of the first word changes with the last word, as an encoder's does."""
     changed = text.clone()
     changed[0, -2] = text[0, 1]

@@ -49,8 +49,8 @@ def measure_homogeneity(
                 continue
             states_of_row = [states[row][real] for states in (ran.entered, *normed)]
             layers = torch.stack(states_of_row).cpu().double()  # [l t d]
-            spreads.append(spread_of(layers))
-            cosines.append(mean_cosine(layers))
+            spreads.append(spread_of_token_states(layers))
+            cosines.append(mean_cosine_of_token_states(layers))
     if not spreads:
         raise InputError(
             "No text has two tokens whose states could be compared: give longer texts."
@@ -62,13 +62,13 @@ def measure_homogeneity(
     )
 
 
-def spread_of(layers: torch.Tensor) -> torch.Tensor:
+def spread_of_token_states(layers: torch.Tensor) -> torch.Tensor:
     """[l] trace of the covariance of the states [l t d] of a text."""
     deviations = layers - layers.mean(1, keepdim=True)
     return deviations.square().sum(-1).mean(1)
 
 
-def mean_cosine(layers: torch.Tensor) -> torch.Tensor:
+def mean_cosine_of_token_states(layers: torch.Tensor) -> torch.Tensor:
     """[l] mean cosine of two different tokens' states [l t d]."""
     unit = torch.nn.functional.normalize(layers, dim=-1)
     size = unit.shape[1]

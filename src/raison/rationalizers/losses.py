@@ -15,10 +15,18 @@ from torch.nn import functional
 from raison.rationalizers.config import LossWeights, RationalizerConfig, pruning_levels
 from raison.rationalizers.output import RationalizerOutput
 
-__all__ = ["coherence", "kept_shares", "prediction_loss", "rationalizer_loss", "sparsity_gap"]
+__all__ = [
+    "coherence",
+    "kept_shares_for_sparsity",
+    "prediction_loss",
+    "rationalizer_loss",
+    "sparsity_gap",
+]
 
 
-def kept_shares(mask: torch.Tensor, output: RationalizerOutput, texts: int) -> list[torch.Tensor]:
+def kept_shares_for_sparsity(
+    mask: torch.Tensor, output: RationalizerOutput, texts: int
+) -> list[torch.Tensor]:
     """Share of the real tokens of a batch that is kept; of a pair, in each text."""
     if texts == 1:
         kept = mask.sum()
@@ -28,12 +36,12 @@ def kept_shares(mask: torch.Tensor, output: RationalizerOutput, texts: int) -> l
     for number in range(texts):
         in_text = output.side == number
         words_of_text = output.real & in_text
-        share = mean_over(mask, words_of_text)
+        share = mean_over_counted(mask, words_of_text)
         shares.append(share)
     return shares
 
 
-def mean_over(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+def mean_over_counted(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     """The mean of the values where `counted` is true; 0 where it is nowhere."""
     total = (values * counted).sum()
     count = counted.sum()
@@ -46,7 +54,7 @@ def sparsity_gap(output: RationalizerOutput, config: RationalizerConfig) -> torc
     texts = len(levels)
     gaps = []
     for number, mask in enumerate(output.masks):
-        shares = kept_shares(mask, output, texts)
+        shares = kept_shares_for_sparsity(mask, output, texts)
         for share, levels_of_text in zip(shares, levels, strict=True):
             level = levels_of_text[number]
             gap = share - level
@@ -63,7 +71,7 @@ def coherence(mask: torch.Tensor, real: torch.Tensor) -> torch.Tensor:
     kept = mask[:, 1:]
     kept_before = mask[:, :-1]
     steps = kept - kept_before
-    return mean_over(steps.abs(), both_real)
+    return mean_over_counted(steps.abs(), both_real)
 
 
 def prediction_loss(
@@ -99,7 +107,7 @@ def human_loss(output: RationalizerOutput, gold: torch.Tensor, known: torch.Tens
     wanted = gold.to(margin)
     losses = functional.binary_cross_entropy_with_logits(margin, wanted, reduction="none")
     counted = output.real & known[:, None]
-    return mean_over(losses, counted)
+    return mean_over_counted(losses, counted)
 
 
 def rationalizer_loss(

@@ -36,11 +36,11 @@ from raison.rationalizers.selection import (
     Selector,
     TokenRoles,
     decide_mask,
-    gather_read,
+    gather_read_tokens,
     sample_mask,
     token_roles,
     tokens_by_text,
-    try_hidden,
+    try_hidden_tokens,
 )
 from raison.rationalizers.stored_config import StoredRationalizerConfig
 
@@ -81,10 +81,10 @@ class Rationalizer(PreTrainedModel):
 
         self.predictor: Encoder | None = None
         if settings.predictor == "apart":
-            self.predictor = copy_without_words(encoder)
+            self.predictor = encoder_copy_without_words(encoder)
         self.soft_predictor: Encoder | None = None
         if settings.soft_predictor:
-            self.soft_predictor = copy_without_words(encoder)
+            self.soft_predictor = encoder_copy_without_words(encoder)
         texts = len(settings.sparsity)
         self.selector = Selector(width, settings.dropout, settings.pruning, texts)
         self.dropout = nn.Dropout(settings.dropout)
@@ -329,8 +329,8 @@ class Rationalizer(PreTrainedModel):
             return self.classify(ran.output, seen)
         may_leave_out = self.training or not torch.is_grad_enabled()
         if may_leave_out and self.movable:
-            seen, read = try_hidden(seen, tokens.real, settings.hidden_share)
-            entered, seen, read = gather_read(read, entered, seen)
+            seen, read = try_hidden_tokens(seen, tokens.real, settings.hidden_share)
+            entered, seen, read = gather_read_tokens(read, entered, seen)
             inputs = {"attention_mask": read.long()}
         ran = self.run(first, self.depth, inputs, seen, entered, predictor)
         return self.classify(ran.output, seen)
@@ -392,7 +392,7 @@ class Rationalizer(PreTrainedModel):
         return self.classify(ran.output, everything)
 
 
-def copy_without_words(encoder: Encoder) -> Encoder:
+def encoder_copy_without_words(encoder: Encoder) -> Encoder:
     """A copy for a predictor of its own; it is given the generator's embeddings, so it needs no word table."""
     copied = copy.deepcopy(encoder)
     words = copied.get_input_embeddings()

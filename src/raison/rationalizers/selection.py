@@ -15,12 +15,12 @@ __all__ = [
     "Selector",
     "TokenRoles",
     "decide_mask",
-    "gather_read",
+    "gather_read_tokens",
     "likeliest_token",
     "sample_mask",
     "token_roles",
     "tokens_by_text",
-    "try_hidden",
+    "try_hidden_tokens",
 ]
 
 TINY = 1e-9
@@ -136,7 +136,7 @@ def token_roles(
     )
 
 
-def try_hidden(
+def try_hidden_tokens(
     seen: torch.Tensor, real: torch.Tensor, share: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The weights [b t] of what is seen, and which tokens have to be read for them and their gradients.
@@ -159,7 +159,7 @@ def try_hidden(
     return weights, shown | tried
 
 
-def gather_read(
+def gather_read_tokens(
     read: torch.Tensor, states: torch.Tensor, seen: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """States [b t d] and weights [b t] of the tokens that are read, in their order, and where a shorter row ends."""

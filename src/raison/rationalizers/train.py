@@ -21,7 +21,7 @@ from raison.models.catalog.quiet_loading import quiet_transformers
 from raison.models.codec import Pieces
 from raison.models.load import model_on_device
 from raison.models.weight_fingerprint import fingerprint_of_model
-from raison.rationalizers.batching import pad_id, special_as_unknown, special_ids
+from raison.rationalizers.batching import padding_id, special_as_unknown, special_ids
 from raison.rationalizers.build import (
     build_rationalizer,
     max_tokens_of_encoder,
@@ -200,11 +200,11 @@ def train_one_rationalizer(
         model.config.label_mean, model.config.label_std = mean_and_std_of_labels(data.lines)
     adapter = None
     if training.lora:
-        model.config.base = name_of_base(str(experiment.model), loaded.name, folder)
-        adapter = add_adapter(model, training, seed, loaded.name)
+        model.config.base = base_name_for_rationalizer(str(experiment.model), loaded.name, folder)
+        adapter = add_rationalizer_adapter(model, training, seed, loaded.name)
     model_on_device(model, experiment.device or experiment.device_of_model)
 
-    pad = pad_id(loaded.tokenizer)
+    pad = padding_id(loaded.tokenizer)
     fitted = fit_rationalizer(
         model, data.lines, config, training, folder, seed=seed, name=loaded.name, pad=pad
     )
@@ -280,7 +280,7 @@ def check_length_of_training(lines: LabelledLines, training: RationalizerTrainin
         )
 
 
-def name_of_base(model: str, name: str, folder: Path) -> str:
+def base_name_for_rationalizer(model: str, name: str, folder: Path) -> str:
     """How an adapter in `folder` names its model: a folder relative to its own, so that both can be moved together."""
     path = Path(model).expanduser()
     if path.is_dir():
@@ -298,7 +298,7 @@ def mean_and_std_of_labels(lines: LabelledLines) -> tuple[float, float]:
     return float(labels.mean()), float(labels.std())
 
 
-def add_adapter(
+def add_rationalizer_adapter(
     model: Rationalizer, training: RationalizerTraining, seed: int, name: str
 ) -> PeftModel:
     """peft's wrapper of the model, which has adapters in its blocks now; beside them only the heads learn."""

@@ -23,9 +23,9 @@ __all__ = [
     "Damage",
     "body_of_line",
     "checksum_of_line",
+    "line_with_replaced_surrogates",
     "pack_lines",
     "read_checked_lines",
-    "with_replaced_surrogates",
 ]
 
 SCHEMA = 1
@@ -37,7 +37,7 @@ def checksum_of_line(body: bytes) -> bytes:
     return b"%08x%08x" % (zlib.crc32(body), zlib.adler32(body))
 
 
-def with_replaced_surrogates(text: str) -> str:
+def line_with_replaced_surrogates(text: str) -> str:
     """Text that others can read: half of a surrogate pair, which JSON allows and nothing else does, is replaced."""
     return text.encode("utf-8", "replace").decode()
 
@@ -115,7 +115,7 @@ def read_checked_lines(data: bytes, file: str) -> CheckedLines:
             continue
         if body.startswith(b'{"end":'):
             end = limits.read_json_text(body)
-            check_schema(end, file)
+            check_schema_of_lines(end, file)
         else:
             found.bodies.append(body)
 
@@ -139,7 +139,7 @@ def read_checked_lines(data: bytes, file: str) -> CheckedLines:
     return found
 
 
-def check_schema(end: JsonObject, file: str) -> None:
+def check_schema_of_lines(end: JsonObject, file: str) -> None:
     if end.get("schema", 0) > SCHEMA:
         raise InputError(
             f"{file!r} was written by a newer raison (schema {end['schema']}, and this one knows {SCHEMA}): update "

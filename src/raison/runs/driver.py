@@ -1,4 +1,4 @@
-"""`run`: starts or resumes a run; plans it, hands its shards out until all are done, and says how far it is."""
+"""`run`: starts or resumes a run; writes its spec and plan, hands its shards to workers, and says how far it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from raison.models.protocol import Model
 from raison.runs.executor import Executor, ShardDone, WorkPosition
 from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
 from raison.runs.maintenance import put_failures_aside
-from raison.runs.plan import Header, header_of
+from raison.runs.plan import Header, plan_header_of
 from raison.runs.planner import make_plan
 from raison.runs.pool import Pool
 from raison.runs.queue import ShardQueue
@@ -24,17 +24,17 @@ from raison.runs.resume_checks import (
     agree_on_environment,
     agree_on_spec,
     check_data,
-    check_place,
+    check_place_to_resume,
 )
 from raison.runs.run_lock import driver_lock
 from raison.runs.run_spec import Means, RunSpec
 from raison.runs.status import Status, Tally
 from raison.runs.storage import Local, Place, place_of
-from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
+from raison.runs.store import count_failures, count_stored_explanations, done_shards, shards_by_file
 from raison.runs.worker import Worker
 from raison.studies.method_lists import method_list
 
-__all__ = ["RunInterrupted", "run", "work_alone"]
+__all__ = ["RunInterrupted", "do_shards_alone", "run"]
 
 LOOK = 0.5  # seconds between two looks at what workers have done
 
@@ -57,11 +57,11 @@ def run(
     with `retry` what failed is tried again, by other means for instance."""
     place = place_of(where)
     means = means or Means()
-    check_place(place)
+    check_place_to_resume(place)
     with driver_lock(place):
         if isinstance(place, Local):
             place.remove_half_written()
-        header = header_of(place)
+        header = plan_header_of(place)
         agreed = agree_on_spec(place, spec, resume=resume, header=header)
         if header is None:
             if done_shards(place):
@@ -165,15 +165,15 @@ def do_open_shards(place: Place, spec: RunSpec, means: Means, prepared: PlannedR
     queue = ShardQueue(
         sorted(missing, key=lambda number: (-header.sizes[number], number))
     )  # the longest first
-    tally = tally_of(place, header, done)
+    tally = tally_of_run(place, header, done)
     tally.tell(always=True)
     if not queue.shards:
         return tally.end("done")
     try:
         if means.in_this_process and prepared.worker is not None:
-            work_alone(prepared.worker, queue, tally)
+            do_shards_alone(prepared.worker, queue, tally)
         else:
-            hand_out_shards(executor_of(place, spec, means), place, queue, tally)
+            hand_out_shards(executor_of_shards(place, spec, means), place, queue, tally)
     except KeyboardInterrupt:
         tally.texts = header.texts_in(done_shards(place))  # some may not be told yet
         tally.end("stopped")
@@ -186,7 +186,7 @@ def do_open_shards(place: Place, spec: RunSpec, means: Means, prepared: PlannedR
     return tally.end("done")
 
 
-def tally_of(place: Place, header: Header, done: set[int]) -> Tally:
+def tally_of_run(place: Place, header: Header, done: set[int]) -> Tally:
     """A tally that knows what earlier sessions have done."""
     files = shards_by_file(place)
     return Tally(
@@ -195,11 +195,11 @@ def tally_of(place: Place, header: Header, done: set[int]) -> Tally:
         shards=len(done),
         texts=header.texts_in(done),
         failed=sum(count_failures(place, name) for name in files),
-        explanations=sum(count_explanations(place, name) for name in files),
+        explanations=sum(count_stored_explanations(place, name) for name in files),
     )
 
 
-def work_alone(worker: Worker, queue: ShardQueue, tally: Tally) -> None:
+def do_shards_alone(worker: Worker, queue: ShardQueue, tally: Tally) -> None:
     """Do all shards in this process, one after the other."""
 
     def tell_position(shard: int, position: WorkPosition) -> None:
@@ -211,7 +211,7 @@ def work_alone(worker: Worker, queue: ShardQueue, tally: Tally) -> None:
         tally.tell()
 
 
-def executor_of(place: Place, spec: RunSpec, means: Means) -> Executor:
+def executor_of_shards(place: Place, spec: RunSpec, means: Means) -> Executor:
     """Who does the shards."""
     identity = stored_environment(place).model
     if means.ray is not None:

@@ -1,4 +1,6 @@
-"""Export of a run as a table: Parquet, the same bytes for the same results, or a folder of Hugging Face's datasets."""
+"""Export of a run as a table: Arrow rows in a Parquet file, the same bytes for the same results, or a folder of
+Hugging Face's datasets.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.outputs import check_folder, check_outputs, replacing
-from raison.runs.checked_lines import with_replaced_surrogates
+from raison.core.outputs import check_folder, check_outputs, replacing_output
+from raison.runs.checked_lines import line_with_replaced_surrogates
 from raison.runs.result_records import COLUMNS, ExplanationRow, columns_of_numbers, explanation_rows
 from raison.runs.storage import Place, Unwritten
 from raison.runs.store import records_of_run
@@ -20,7 +22,7 @@ from raison.runs.store import records_of_run
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["check_dataset", "export_run", "to_parquet"]
+__all__ = ["check_dataset_to_export", "export_run", "run_to_parquet"]
 
 GROUP = 2_000  # rows that are written together
 DATASET = re.compile(
@@ -34,14 +36,14 @@ def export_run(place: Place, out: Path, form: str = "parquet") -> int:
     """Write all explanations as a Parquet file, or as a folder of Hugging Face's `datasets`; returns the rows."""
     if form == "parquet":
         check_outputs([out], force=True, folders=True)
-        return to_parquet(place, out)
+        return run_to_parquet(place, out)
     if form == "datasets":
-        check_dataset(out, force=True)
-        return to_dataset(place, out)
+        check_dataset_to_export(out, force=True)
+        return run_to_dataset(place, out)
     raise InputError(f"A run is exported as parquet or datasets, not {form!r}.")
 
 
-def check_dataset(out: Path, *, force: bool = False) -> None:
+def check_dataset_to_export(out: Path, *, force: bool = False) -> None:
     """Refuse a folder that can't become one of `datasets`; with `force` an earlier one may be replaced."""
     try:
         earlier = any(out.iterdir())
@@ -54,7 +56,7 @@ def check_dataset(out: Path, *, force: bool = False) -> None:
         )
 
 
-def to_dataset(place: Place, out: Path) -> int:
+def run_to_dataset(place: Place, out: Path) -> int:
     """Write a folder of `datasets`; returns the rows."""
     try:
         import datasets
@@ -67,7 +69,7 @@ def to_dataset(place: Place, out: Path) -> int:
         scratch = Path(name)
         table = scratch / "explanations.parquet"
         folder = scratch / "made"
-        count = to_parquet(place, table)
+        count = run_to_parquet(place, table)
         datasets.Dataset.from_parquet(str(table), cache_dir=name).save_to_disk(str(folder))
         if out.exists():
             os.replace(out, scratch / "old")
@@ -75,7 +77,7 @@ def to_dataset(place: Place, out: Path) -> int:
     return count
 
 
-def to_parquet(place: Place, out: Path) -> int:
+def run_to_parquet(place: Place, out: Path) -> int:
     """Write a Parquet file; returns the rows."""
     try:
         from pyarrow import parquet
@@ -87,17 +89,17 @@ def to_parquet(place: Place, out: Path) -> int:
         raise InputError(f"{str(place)!r} has no explanations yet: run it first.")
     # the first texts are the longest, and may all have failed: then the numbers' names stand further behind
     measured = next((row for row in rows_of_run(place) if row.numbers), first)
-    schema = arrow_schema(columns_of_numbers(measured.numbers))
+    schema = arrow_schema_of_run(columns_of_numbers(measured.numbers))
     count = 0
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with (
-            replacing(out) as half,
+            replacing_output(out) as half,
             open(half, "wb") as file,
             parquet.ParquetWriter(file, schema, compression="zstd") as writer,
         ):
-            for group in groups_of_rows(rows_of_run(place), GROUP):
-                writer.write_table(arrow_table(group, schema))
+            for group in groups_of_run_rows(rows_of_run(place), GROUP):
+                writer.write_table(arrow_table_of_run(group, schema))
                 count += len(group)
     except OSError as error:
         raise Unwritten(
@@ -111,14 +113,14 @@ def rows_of_run(place: Place) -> Iterator[ExplanationRow]:
         yield from explanation_rows(record)
 
 
-def groups_of_rows(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def groups_of_run_rows(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Neighbours, so many at a time."""
     waiting = iter(items)
     while group := list(islice(waiting, size)):
         yield group
 
 
-def arrow_table(rows: list[ExplanationRow], schema: pyarrow.Schema) -> pyarrow.Table:
+def arrow_table_of_run(rows: list[ExplanationRow], schema: pyarrow.Schema) -> pyarrow.Table:
     """Some rows as a table."""
     import pyarrow
 
@@ -130,21 +132,21 @@ def arrow_table(rows: list[ExplanationRow], schema: pyarrow.Schema) -> pyarrow.T
     try:
         return pyarrow.table(columns, schema=schema)
     except UnicodeEncodeError:
-        return pyarrow.table(with_clean_texts(columns), schema=schema)
+        return pyarrow.table(exported_value_with_clean_texts(columns), schema=schema)
 
 
-def with_clean_texts(value: object) -> object:
+def exported_value_with_clean_texts(value: object) -> object:
     """A value whose texts others can read."""
     if isinstance(value, str):
-        return with_replaced_surrogates(value)
+        return line_with_replaced_surrogates(value)
     if isinstance(value, list):
-        return [with_clean_texts(each) for each in value]
+        return [exported_value_with_clean_texts(each) for each in value]
     if isinstance(value, dict):
-        return {key: with_clean_texts(each) for key, each in value.items()}
+        return {key: exported_value_with_clean_texts(each) for key, each in value.items()}
     return value
 
 
-def arrow_schema(number_columns: Mapping[str, object]) -> pyarrow.Schema:
+def arrow_schema_of_run(number_columns: Mapping[str, object]) -> pyarrow.Schema:
     """Columns in a fixed order; those of numbers by their names in a row that has some."""
     import pyarrow
 

@@ -1,4 +1,5 @@
-"""Identities and keys: hashes of model, methods and text by which a piece of work is known; the environment of a run.
+"""Identities and keys: digests of a model (config, tokenizer), of methods with their files, and of texts; the
+environment of a run.
 
 A key is `v1:` and the hash of all of them, so that a later change of what counts can be told from an earlier one.
 """
@@ -39,7 +40,7 @@ __all__ = [
     "method_identity",
     "model_identity",
     "stored_environment",
-    "transformers_model_of",
+    "transformers_model_to_identify",
 ]
 
 VERSION = "v1"
@@ -54,7 +55,7 @@ MethodIdentity: TypeAlias = "list[str | list[list[str]]]"  # [name, [[parameter,
 # -- models ---------------------------------------------------------------------------------------------------
 
 
-def transformers_model_of(model: Model) -> torch.nn.Module | None:
+def transformers_model_to_identify(model: Model) -> torch.nn.Module | None:
     """The transformers model inside, where there is one."""
     return getattr(model, "hf", None)
 
@@ -63,7 +64,7 @@ def model_identity(model: Model) -> str:
     """A hash of a model's weights, config and tokenizer, wherever it lies and whatever it is called there; of a
     function, its name."""
     digest = hashlib.blake2b(digest_size=16)
-    transformer = transformers_model_of(model)
+    transformer = transformers_model_to_identify(model)
     name = model.name if transformer is None else ""
     digest.update(f"{type(model).__name__}|{name}|{','.join(model.labels)}|".encode())
     if transformer is None:

@@ -55,8 +55,8 @@ def compact_shards(place: Place, large: int = LARGE) -> tuple[int, int]:
     """Put whole shards into few files; returns how many files there were and are. Can be killed at any moment."""
     files = ShardFiles.of(place)
     known = shards_by_file(place)
-    delete_copies(files, list(known))
-    number = next_number(place)
+    delete_compacted_copies(files, list(known))
+    number = next_compacted_number(place)
     group: list[str] = []
     size = 0
     for name in sorted(name for name in known if not name.startswith(COMPACT)):
@@ -70,7 +70,7 @@ def compact_shards(place: Place, large: int = LARGE) -> tuple[int, int]:
     return len(known), len(shards_by_file(place))
 
 
-def delete_copies(files: ShardFiles, known: list[str]) -> None:
+def delete_compacted_copies(files: ShardFiles, known: list[str]) -> None:
     """Delete shards that stand in a compacted file as well: a compaction was killed before it could."""
     copies = set(shard_files(files.place)) - set(known)
     if not copies:
@@ -82,7 +82,7 @@ def delete_copies(files: ShardFiles, known: list[str]) -> None:
         files.place.delete(f"{FOLDER}/{name}")
 
 
-def next_number(place: Place) -> int:
+def next_compacted_number(place: Place) -> int:
     """The number of the next compacted file."""
     taken = [-1]
     for name in shard_files(place):

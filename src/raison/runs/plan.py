@@ -21,12 +21,12 @@ __all__ = [
     "Header",
     "PlannedText",
     "Shard",
-    "header_bytes",
-    "header_of",
     "plan_file",
+    "plan_header_bytes",
+    "plan_header_of",
     "planned_header",
     "shard_of",
-    "write_header",
+    "write_plan_header",
     "write_shard",
 ]
 
@@ -108,12 +108,12 @@ def write_shard(place: Place, shard: Shard) -> None:
     )
 
 
-def write_header(place: Place, header: Header) -> None:
+def write_plan_header(place: Place, header: Header) -> None:
     """Write the header, after which the plan is whole."""
-    place.put(HEADER, header_bytes(asdict(header)))
+    place.put(HEADER, plan_header_bytes(asdict(header)))
 
 
-def header_bytes(header: JsonObject) -> bytes:
+def plan_header_bytes(header: JsonObject) -> bytes:
     """A header with its checksum, so that a changed number shows."""
     body = json.dumps(header, ensure_ascii=False, sort_keys=True)
     checksum = checked_lines.checksum_of_line(body.encode("utf-8", "surrogatepass")).decode()
@@ -121,7 +121,7 @@ def header_bytes(header: JsonObject) -> bytes:
     return (text + "\n").encode("utf-8", "surrogatepass")
 
 
-def header_of(place: Place) -> Header | None:
+def plan_header_of(place: Place) -> Header | None:
     """The header of a plan that is whole; None where there is none."""
     data = place.get(HEADER)
     if data is None:
@@ -129,7 +129,7 @@ def header_of(place: Place) -> Header | None:
     try:
         fields = limits.read_json_text(data)
         checksum = fields.pop("sum", None)
-        if checksum is not None and header_bytes(fields) != data:
+        if checksum is not None and plan_header_bytes(fields) != data:
             raise ValueError("a checksum that does not fit")
         return Header.from_json(fields)
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -140,7 +140,7 @@ def header_of(place: Place) -> Header | None:
 
 def planned_header(place: Place) -> Header:
     """The header of a run whose plan has been made."""
-    header = header_of(place)
+    header = plan_header_of(place)
     if header is None:
         raise InputError(f"{str(place)!r} is not planned yet: run it first.")
     return header

@@ -1,4 +1,5 @@
-"""Making the plan: the corpus is read once and dealt into shards on the disk, so that memory does not grow with it.
+"""The plan of a run: the corpus is read once, fingerprinted, and dealt into shards and chunks on the disk; memory
+does not grow with it.
 
 Texts of a window are sorted by length, so that those that are explained together are of like length; a text that stands
 there twice is planned once.
@@ -24,13 +25,13 @@ from raison.datasets.open import open_source
 from raison.metrics.base import gold_share
 from raison.models.protocol import Model
 from raison.runs import checked_lines
-from raison.runs.plan import SAME, Header, PlannedText, Shard, write_header, write_shard
+from raison.runs.plan import SAME, Header, PlannedText, Shard, write_plan_header, write_shard
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
 from raison.studies.evaluation_data import example_with_target
 from raison.studies.method_lists import metric_list
 
-__all__ = ["ShardDealer", "chunks_of", "fingerprint_of_data", "make_plan"]
+__all__ = ["ShardDealer", "chunks_of_corpus", "fingerprint_of_corpus", "make_plan"]
 
 WINDOW = 4096  # texts that are sorted by length together
 REPORT_EVERY = 1000  # texts
@@ -46,7 +47,7 @@ def make_plan(
     dealer = ShardDealer(place, spec)
     with tempfile.TemporaryDirectory() as scratch, SeenTexts(Path(scratch) / "seen.db") as seen:
         window: list[PlannedText] = []
-        for index, example in enumerate(examples_of(source, spec)):
+        for index, example in enumerate(examples_of_corpus(source, spec)):
             text = reader.read(index, example, seen)
             if text is not None:
                 window.append(text)
@@ -77,14 +78,14 @@ def make_plan(
     )
     if reader.copies:
         place.put(SAME, checked_lines.pack_lines(reader.copies, []))
-    write_header(place, header)
+    write_plan_header(place, header)
     return header
 
 
 # -- what is planned ------------------------------------------------------------------------------------------
 
 
-def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
+def examples_of_corpus(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
     """The texts that a run is about, each with an id and with the target that is to be explained."""
     for index, row in enumerate(source.stream(spec.limit, spec.skip_broken)):
         example = row.value if row.value.id else replace(row.value, id=str(index))
@@ -95,24 +96,24 @@ def examples_of(source: ExampleSource, spec: RunSpec) -> Iterator[Example]:
         )
 
 
-def content_of_example(example: Example) -> str:
+def hash_of_corpus_example(example: Example) -> str:
     """A hash of what a text is, whatever it is called."""
     return replace(example, id="", meta={}).content()
 
 
-def fingerprint_of_data(spec: RunSpec, data_dir: str | Path | None = None) -> str:
+def fingerprint_of_corpus(spec: RunSpec, data_dir: str | Path | None = None) -> str:
     """The fingerprint that a plan of this spec would have."""
-    fingerprint = new_fingerprint()
-    for example in examples_of(open_source(spec.data, spec.split, data_dir), spec):
-        fingerprint.update(fingerprint_line(example, content_of_example(example)))
+    fingerprint = new_corpus_fingerprint()
+    for example in examples_of_corpus(open_source(spec.data, spec.split, data_dir), spec):
+        fingerprint.update(corpus_fingerprint_line(example, hash_of_corpus_example(example)))
     return fingerprint.hexdigest()
 
 
-def new_fingerprint() -> hashlib.blake2b:
+def new_corpus_fingerprint() -> hashlib.blake2b:
     return hashlib.blake2b(digest_size=16)
 
 
-def fingerprint_line(example: Example, content: str) -> bytes:
+def corpus_fingerprint_line(example: Example, content: str) -> bytes:
     """What the fingerprint of all texts takes from one."""
     return f"{content} {example.id}\n".encode("utf-8", "surrogatepass")
 
@@ -144,7 +145,8 @@ class SeenTexts:
         if row is not None:
             return str(row[0])
         self.base.execute(
-            "insert into seen values (?, ?)", (key, checked_lines.with_replaced_surrogates(name))
+            "insert into seen values (?, ?)",
+            (key, checked_lines.line_with_replaced_surrogates(name)),
         )
         return ""
 
@@ -164,12 +166,12 @@ class CorpusReader:
         self.cut = 0
         self.gold_shares_sum = 0.0
         self.gold_shares_count = 0
-        self.fingerprint = new_fingerprint()
+        self.fingerprint = new_corpus_fingerprint()
 
     def read(self, index: int, example: Example, seen: SeenTexts) -> PlannedText | None:
         """A text with the number of its tokens; None for one that was planned already."""
-        content = content_of_example(example)
-        self.fingerprint.update(fingerprint_line(example, content))
+        content = hash_of_corpus_example(example)
+        self.fingerprint.update(corpus_fingerprint_line(example, content))
         first = seen.first_of(content, example.id or str(index))
         if first:
             self.copies.append({"id": example.id, "of": first})
@@ -220,14 +222,14 @@ class ShardDealer:
         """Write what is waiting as a shard."""
         if not self.waiting:
             return
-        chunks = chunks_of(self.waiting, self.spec.chunk_tokens)
+        chunks = chunks_of_corpus(self.waiting, self.spec.chunk_tokens)
         write_shard(self.place, Shard(len(self.sizes), tuple(self.waiting), tuple(chunks)))
         self.sizes.append(self.waiting_tokens)
         self.counts.append(len(self.waiting))
         self.waiting, self.waiting_tokens = [], 0
 
 
-def chunks_of(texts: Sequence[PlannedText], most: int) -> list[tuple[int, ...]]:
+def chunks_of_corpus(texts: Sequence[PlannedText], most: int) -> list[tuple[int, ...]]:
     """Neighbours that together have at most so many tokens."""
     chunks: list[tuple[int, ...]] = []
     current: list[int] = []

@@ -36,7 +36,7 @@ Message: TypeAlias = Ready | Refusal | WorkPosition | ShardDone  # what a worker
 # -- in the worker's process ----------------------------------------------------------------------------------
 
 
-def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
+def serve_as_worker(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
     """The life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's business
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -51,7 +51,7 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
     torch.set_num_threads(means.threads)
     try:
         worker = Worker(place_of(where), spec, means)
-        limit_memory(means)
+        limit_memory_of_worker(means)
         pipe.send(Ready(worker.identity))
     except RaisonError as error:
         with suppress(OSError):
@@ -61,7 +61,7 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
         return
 
     orders: SimpleQueue[Order] = SimpleQueue()
-    threading.Thread(target=listen, args=(pipe, orders), daemon=True).start()
+    threading.Thread(target=listen_as_worker, args=(pipe, orders), daemon=True).start()
     while True:
         shard, careful = orders.get()
         try:
@@ -70,7 +70,7 @@ def serve(pipe: Connection, where: str, spec: RunSpec, means: Means) -> None:
             pipe.send(Refusal.of(error))
 
 
-def listen(pipe: Connection, orders: SimpleQueue[Order]) -> None:
+def listen_as_worker(pipe: Connection, orders: SimpleQueue[Order]) -> None:
     """Take orders from the driver, and end this process when it is gone."""
     while True:
         try:
@@ -79,7 +79,7 @@ def listen(pipe: Connection, orders: SimpleQueue[Order]) -> None:
             os._exit(0)
 
 
-def limit_memory(means: Means) -> None:
+def limit_memory_of_worker(means: Means) -> None:
     """Let an allocation beyond the limit fail in this worker, before the machine runs out of memory."""
     if means.memory is None or not sys.platform.startswith("linux"):
         return
@@ -99,7 +99,9 @@ class Member:
     def __init__(self, where: str, spec: RunSpec, means: Means):
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=serve, args=(other, where, spec, means), daemon=True)
+        self.process = context.Process(
+            target=serve_as_worker, args=(other, where, spec, means), daemon=True
+        )
         self.process.start()
         other.close()
         self.ready = False
@@ -212,8 +214,8 @@ class Pool:
             self.unopened += 1
             if not killed or self.unopened > self.room + FEW:
                 raise ModelError(
-                    f"A worker ended while it opened the model ({describe_exit(code)}): try it with fewer workers, or "
-                    "with one."
+                    f"A worker ended while it opened the model ({describe_exit_of_worker(code)}): "
+                    "try it with fewer workers, or with one."
                 )
         self.members.append(Member(self.where, self.spec, self.means))
         if member.shard is not None:
@@ -221,7 +223,7 @@ class Pool:
                 shard=member.shard,
                 chunk=member.position.chunk,
                 text=member.position.text,
-                reason="it took too long" if member.late else describe_exit(code),
+                reason="it took too long" if member.late else describe_exit_of_worker(code),
                 outside=killed and not member.late,
             )
 
@@ -230,7 +232,7 @@ class Pool:
             member.end()
 
 
-def describe_exit(code: int) -> str:
+def describe_exit_of_worker(code: int) -> str:
     """An exit code in words."""
     if code >= 0:
         return f"it ended with code {code}"

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from raison.core.errors import InputError, MissingExtra
-from raison.runs.export_run import to_parquet
+from raison.runs.export_run import run_to_parquet
 from raison.runs.storage import Local, Place
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def query_run(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]
     except ImportError:
         raise MissingExtra("duckdb", "runs", "Asking a run in SQL") from None
     table = place.root / TABLE
-    if not table.is_file() or place.get(MADE_OF) != facts_of_files(place):
-        to_parquet(place, table)
-        place.put(MADE_OF, facts_of_files(place))
+    if not table.is_file() or place.get(MADE_OF) != facts_of_queried_files(place):
+        run_to_parquet(place, table)
+        place.put(MADE_OF, facts_of_queried_files(place))
     from pyarrow import dataset, fs
 
     try:
@@ -44,7 +44,7 @@ def query_run(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]
         base.execute("set enable_external_access = false")
         base.execute("set python_enable_replacements = false")
         try:
-            answer = base.execute(only_select(base, sql))
+            answer = base.execute(select_statement_of_query(base, sql))
             names = [column[0] for column in answer.description or []]
             return names, answer.fetchall()
         except duckdb.Error as error:
@@ -53,7 +53,7 @@ def query_run(place: Place, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]
             ) from None
 
 
-def only_select(base: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
+def select_statement_of_query(base: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     """The one select statement of a question; anything else is refused."""
     import duckdb
 
@@ -63,7 +63,7 @@ def only_select(base: duckdb.DuckDBPyConnection, sql: str) -> duckdb.Statement:
     return statements[0]
 
 
-def facts_of_files(place: Local) -> bytes:
+def facts_of_queried_files(place: Local) -> bytes:
     """The table and what it was made of: names, sizes and times of the files."""
     facts = []
     for path in (place.root / TABLE, *sorted((place.root / "shards").glob("*.jsonl"))):

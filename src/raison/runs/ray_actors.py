@@ -53,7 +53,7 @@ class WorkerActor:
         self.marks = marks  # a handle of Ray
         self.refusal: Refusal | None = None
         try:
-            self.worker = Worker(place_of(where), spec, means, unpacked_model(packed, means))
+            self.worker = Worker(place_of(where), spec, means, unpacked_model_of_ray(packed, means))
         except RaisonError as error:
             self.refusal = Refusal.of(error)
 
@@ -84,7 +84,7 @@ def packed_model(spec: RunSpec, means: Means, identity: str | None) -> PackedMod
     return PackedModel(model.hf, model.tokenizer, model.name, model.head_statistics)
 
 
-def unpacked_model(packed: PackedModel, means: Means) -> Any:
+def unpacked_model_of_ray(packed: PackedModel, means: Means) -> Any:
     """The model again, on a GPU where there is one for it."""
     import torch
 

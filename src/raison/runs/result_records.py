@@ -1,4 +1,6 @@
-"""What a line of a shard holds: a text explained by a method, or why not; and its explanations as rows of a table."""
+"""The record that a line of a shard stores: a text explained by a method with its numbers, or why not; also as rows
+of a table.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ __all__ = [
     "explanation_rows",
     "number_of_stored",
     "pack_explanations",
-    "prediction_of",
-    "probability_of",
     "stored_numbers",
+    "stored_prediction",
+    "stored_probability",
 ]
 
 # A share is stored as its two parts, the F1 of averages as four, a curve as {"curve": [...]}, nothing as null.
@@ -126,15 +128,15 @@ def pack_explanations(explanations: Sequence[Explanation]) -> PackedExplanations
     return PackedExplanations(encodings, packed, costs)
 
 
-def prediction_of(explanation: JsonObject) -> PredictionSummary | None:
+def stored_prediction(explanation: JsonObject) -> PredictionSummary | None:
     """The prediction in the JSON of an explanation."""
     prediction = explanation["prediction"]
     return None if prediction is None else PredictionSummary.from_dict(prediction)
 
 
-def probability_of(explanation: JsonObject) -> float | None:
+def stored_probability(explanation: JsonObject) -> float | None:
     """How likely the model finds the target, in the JSON of an explanation."""
-    return target_probability(prediction_of(explanation))
+    return target_probability(stored_prediction(explanation))
 
 
 def stored_numbers(of_metrics: Iterable[Numbers]) -> StoredNumbers:
@@ -222,7 +224,7 @@ def explanation_rows(record: ResultRecord) -> Iterator[ExplanationRow]:
     for place, (explanation, numbers) in enumerate(
         zip(record.explanations, record.numbers_of_each, strict=True)
     ):
-        prediction = prediction_of(explanation)
+        prediction = stored_prediction(explanation)
         yield ExplanationRow(
             key=record.key,
             index=record.index,
@@ -234,7 +236,7 @@ def explanation_rows(record: ResultRecord) -> Iterator[ExplanationRow]:
             method=record.method,
             target=explanation["target"]["text"],
             predicted=None if prediction is None else prediction.text,
-            probability=probability_of(explanation),
+            probability=stored_probability(explanation),
             removal=explanation["removal"],
             units=explanation["units"]["level"],
             names=explanation["units"]["names"],

@@ -5,15 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from raison.core.errors import InputError
-from raison.core.outputs import refuse_foreign, run_around
+from raison.core.outputs import refuse_foreign_files, run_folder_around
 from raison.runs.identity import ENVIRONMENT, Environment, stored_environment
 from raison.runs.plan import Header
-from raison.runs.planner import fingerprint_of_data
+from raison.runs.planner import fingerprint_of_corpus
 from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Local, Place
 from raison.runs.store import spec_of_run
 
-__all__ = ["AgreedSpec", "agree_on_environment", "agree_on_spec", "check_data", "check_place"]
+__all__ = [
+    "AgreedSpec",
+    "agree_on_environment",
+    "agree_on_spec",
+    "check_data",
+    "check_place_to_resume",
+]
 
 # what is in the folder of a run
 OURS = {
@@ -22,9 +28,9 @@ OURS = {
 MOVABLE = ("model", "data")  # they may lie somewhere else than before
 
 
-def check_place(place: Place) -> None:
+def check_place_to_resume(place: Place) -> None:
     """Refuse a folder with something else in it than a run, before anything is written there."""
-    around = run_around(place.root) if isinstance(place, Local) else None
+    around = run_folder_around(place.root) if isinstance(place, Local) else None
     if around is not None:
         raise InputError(
             f"{str(place)!r} is inside of the run {str(around)!r}: name a folder outside of it."
@@ -32,7 +38,7 @@ def check_place(place: Place) -> None:
     if "spec.json" in place:
         spec_of_run(place)  # refuses where it is somebody else's
         return
-    refuse_foreign(str(place), place.entries(), OURS.__contains__, "a run")
+    refuse_foreign_files(str(place), place.entries(), OURS.__contains__, "a run")
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def check_data(place: Place, spec: RunSpec, means: Means, header: Header) -> Non
             f"{str(place)!r} was planned before raison kept a fingerprint of the data: leave the data away, they are "
             "in its plan."
         )
-    if fingerprint_of_data(spec, means.data_dir) != header.fingerprint:
+    if fingerprint_of_corpus(spec, means.data_dir) != header.fingerprint:
         raise InputError(
             f"{spec.data!r} holds other texts than {str(place)!r} was begun with: name the data that it was begun "
             "with, or start anew in another folder."

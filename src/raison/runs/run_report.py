@@ -11,9 +11,14 @@ from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.json_record import JsonObject
 from raison.metrics.base import Metric
 from raison.runs.plan import Header, planned_header
-from raison.runs.result_records import ResultRecord, StoredNumbers, number_of_stored, probability_of
+from raison.runs.result_records import (
+    ResultRecord,
+    StoredNumbers,
+    number_of_stored,
+    stored_probability,
+)
 from raison.runs.storage import Place
-from raison.runs.store import done_shards, method_names, records_of_run, spec_of_run
+from raison.runs.store import done_shards, method_names_in_store, records_of_run, spec_of_run
 from raison.studies.evaluation_table import columns_of_metrics, names_of_curves, table_cell
 from raison.studies.method_lists import metric_list
 
@@ -30,7 +35,7 @@ def evaluation_of_run(place: Place, level: float = 0.95) -> Evaluation:
     header = planned_header(place)
     if not spec.metrics:
         raise InputError(f"The run {str(place)!r} measures nothing: its spec names no metrics.")
-    methods = method_names(spec)
+    methods = method_names_in_store(spec)
     metrics = metric_list(spec.metrics)
     measured = MeasuredRun(methods)
     for record in records_of_run(place):
@@ -107,7 +112,7 @@ class MeasuredRun:
             pair=record.example.pair,
             label=record.example.label,
             target=explanation["target"]["text"],
-            probability=probability_of(explanation),
+            probability=stored_probability(explanation),
             units=scores,
         )
 

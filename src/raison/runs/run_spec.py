@@ -42,10 +42,10 @@ class RunSpec:
     chunk_tokens: int = 2_048  # of the texts that are explained together
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "methods", tuple_of_names("methods", self.methods))
-        object.__setattr__(self, "metrics", tuple_of_names("metrics", self.metrics))
+        object.__setattr__(self, "methods", tuple_of_names_in_spec("methods", self.methods))
+        object.__setattr__(self, "metrics", tuple_of_names_in_spec("metrics", self.metrics))
         for name, value in (("model", self.model), ("data", self.data)):
-            if not is_name(value):
+            if not is_name_in_spec(value):
                 raise InputError(f"A run needs a {name}: name one.")
         if not self.methods:
             raise InputError("A run needs at least one method: name one of `raison ls methods`.")
@@ -77,14 +77,14 @@ class RunSpec:
         return [name for name in mine if mine[name] != others[name]]
 
 
-def is_name(value: object) -> bool:
+def is_name_in_spec(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def tuple_of_names(setting: str, value: object) -> tuple[str, ...]:
+def tuple_of_names_in_spec(setting: str, value: object) -> tuple[str, ...]:
     """One name or a list of names as a tuple."""
     names = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if not all(is_name(name) for name in names):
+    if not all(is_name_in_spec(name) for name in names):
         raise InputError(f"{setting} is a list of names, such as leave_one_out.")
     return names
 

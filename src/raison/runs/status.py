@@ -14,10 +14,10 @@ from raison.core import limits, progress
 from raison.core.errors import InputError
 from raison.core.json_record import JsonObject
 from raison.runs.executor import ShardDone
-from raison.runs.plan import Header, header_of
+from raison.runs.plan import Header, plan_header_of
 from raison.runs.run_lock import is_run_driven
 from raison.runs.storage import Place, Unwritten
-from raison.runs.store import count_explanations, count_failures, done_shards, shards_by_file
+from raison.runs.store import count_failures, count_stored_explanations, done_shards, shards_by_file
 
 __all__ = ["Status", "Tally", "status_of_run"]
 
@@ -139,7 +139,7 @@ class Tally:
 
 def status_of_run(place: Place) -> Status:
     """What the run says of itself, with what is really there."""
-    header = header_of(place)
+    header = plan_header_of(place)
     if header is None:
         if place.get("spec.json") is None:
             raise InputError(f"{str(place)!r} is no run: name the folder of one.")
@@ -159,7 +159,7 @@ def status_of_run(place: Place) -> Status:
         files = shards_by_file(place)
         status = replace(
             status,
-            explanations=sum(count_explanations(place, name) for name in files),
+            explanations=sum(count_stored_explanations(place, name) for name in files),
             failed=sum(count_failures(place, name) for name in files),
         )
     whole = len(done) == header.shards

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from raison.core import limits
 from raison.core.errors import InputError
 from raison.runs import checked_lines
-from raison.runs.plan import Header, header_of
+from raison.runs.plan import Header, plan_header_of
 from raison.runs.result_records import ResultRecord
 from raison.runs.run_spec import RunSpec
 from raison.runs.storage import Place
@@ -23,13 +23,13 @@ __all__ = [
     "COMPACT",
     "FOLDER",
     "ShardFiles",
-    "count_explanations",
     "count_failures",
+    "count_stored_explanations",
     "done_shards",
     "is_shard_file",
-    "method_names",
+    "method_names_in_store",
     "records_of_run",
-    "repair_advice",
+    "repair_advice_on_damage",
     "shard_files",
     "shards_by_file",
     "shards_of_file",
@@ -58,7 +58,7 @@ def spec_of_run(place: Place) -> RunSpec:
     return RunSpec.of(settings, "spec.json")
 
 
-def method_names(spec: RunSpec) -> list[str]:
+def method_names_in_store(spec: RunSpec) -> list[str]:
     """The methods of a run, as its records name them."""
     return [str(method.spec()) for method in method_list(spec.methods)]
 
@@ -110,12 +110,12 @@ def count_failures(place: Place, name: str) -> int:
     return (place.get(f"{FOLDER}/{name}") or b"").count(b',"failed":{"reason":')
 
 
-def count_explanations(place: Place, name: str) -> int:
+def count_stored_explanations(place: Place, name: str) -> int:
     """Explanations in a file: each names its encoding by a number; within texts the quotes would be escaped."""
     return (place.get(f"{FOLDER}/{name}") or b"").count(b'"encoding":')
 
 
-def repair_advice(place: Place, damage: checked_lines.Damage) -> InputError:
+def repair_advice_on_damage(place: Place, damage: checked_lines.Damage) -> InputError:
     """The error of a reader that meets damage."""
     return InputError(
         f"{damage} in {str(place)!r}: `raison store repair` puts it aside, and `raison run --resume` makes it again."
@@ -135,13 +135,13 @@ class ShardFiles:
 
     @classmethod
     def of(cls, place: Place) -> ShardFiles:
-        return cls(place, header_of(place), len(method_names(spec_of_run(place))))
+        return cls(place, plan_header_of(place), len(method_names_in_store(spec_of_run(place))))
 
     def read(self, name: str) -> checked_lines.CheckedLines:
         """A file that is whole; anything else is an error."""
         read = self.read_damaged(name)
         if read.damage:
-            raise repair_advice(self.place, read.damage[0])
+            raise repair_advice_on_damage(self.place, read.damage[0])
         return read
 
     def read_damaged(self, name: str) -> checked_lines.CheckedLines:
@@ -180,7 +180,7 @@ class ShardFiles:
 def records_of_run(place: Place) -> Iterator[ResultRecord]:
     """Every record in the order of the plan; damage is an error that names it."""
     spec = spec_of_run(place)
-    methods = method_names(spec)
+    methods = method_names_in_store(spec)
     files = ShardFiles.of(place)
     in_order = []
     for name, numbers in shards_by_file(place).items():
@@ -204,10 +204,10 @@ def record_of_run(
     try:
         record = ResultRecord.from_json(limits.read_json_text(body))
     except InputError:
-        raise repair_advice(
+        raise repair_advice_on_damage(
             place, checked_lines.Damage(file, 1, "is no record of a result")
         ) from None
     measured = record.numbers is not None or record.failure is not None
     if record.method not in methods or (spec.metrics and not measured):
-        raise repair_advice(place, checked_lines.Damage(file, 1, "is of another run"))
+        raise repair_advice_on_damage(place, checked_lines.Damage(file, 1, "is of another run"))
     return record

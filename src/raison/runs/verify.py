@@ -1,4 +1,6 @@
-"""Verification of a run: every byte is read and compared with the plan and with the keys that it must have."""
+"""Verification of a run: every byte of its files is read, and compared with the plan and the keys, so that damage
+is found.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from raison.runs.store import (
     FOLDER,
     ShardFiles,
     is_shard_file,
-    method_names,
+    method_names_in_store,
     shard_files,
     shards_by_file,
     spec_of_run,
@@ -74,14 +76,14 @@ class Verifier:
         self.model = environment.model or ""
         # a run that was begun before they were kept has none
         self.methods = environment.methods or method_identities(method_list(self.spec.methods))
-        self.names = method_names(self.spec)
+        self.names = method_names_in_store(self.spec)
         self.seen: set[bytes] = set()  # keys
         self.keyless: list[Damage] = []
         self.verification = Verification()
 
     def verify(self) -> Verification:
         verification = self.verification
-        verification.damage += strange_files(self.place)
+        verification.damage += strange_files_in_run(self.place)
         verification.damage += plan_damage(self.place, self.files.header)
         verification.damage += cost_damage(self.place)
         done: set[int] = set()
@@ -151,7 +153,7 @@ def planned_records(place: Place, shards: list[int], methods: list[str]) -> Iter
                 yield PlannedRecord(row["index"], row["example"], method)
 
 
-def strange_files(place: Place) -> list[Damage]:
+def strange_files_in_run(place: Place) -> list[Damage]:
     """Files among the shards that are none by their names."""
     names = [name for name in place.names(FOLDER) if not is_shard_file(name)]
     return [Damage(f"{FOLDER}/{name}", 1, "is in a file whose name no shard has") for name in names]

@@ -18,15 +18,20 @@ from raison.core import progress
 from raison.core.errors import InputError, RaisonError, out_of_memory
 from raison.core.json_record import JsonObject
 from raison.core.records import Explanation
-from raison.engine import Request, run_methods, scores_again
-from raison.methods.base import Method, check_needs
+from raison.engine import Request, method_scores_again, run_methods
+from raison.methods.base import Method, check_needs_of_method
 from raison.methods.failures import forget_failures
 from raison.metrics.base import Metric, Subject
 from raison.metrics.metric_runner import measure_explanations
 from raison.models.protocol import Model
 from raison.runs import checked_lines
 from raison.runs.executor import Careful, ReportPosition, ShardDone, WorkPosition
-from raison.runs.identity import key_of_work, method_identity, model_identity, transformers_model_of
+from raison.runs.identity import (
+    key_of_work,
+    method_identity,
+    model_identity,
+    transformers_model_to_identify,
+)
 from raison.runs.plan import PlannedText, planned_header, shard_of
 from raison.runs.result_records import (
     Failure,
@@ -39,7 +44,7 @@ from raison.runs.run_spec import Means, RunSpec
 from raison.runs.storage import Place
 from raison.studies.method_lists import method_list, metric_list
 
-__all__ = ["Worker", "cost_file", "shard_file"]
+__all__ = ["Worker", "cost_file_of_shard", "shard_file"]
 
 TRIES = 2  # of a text that fails for another reason than itself
 LONGEST_REASON = 500  # characters
@@ -50,7 +55,7 @@ def shard_file(number: int) -> str:
     return f"shards/{number:06d}.jsonl"
 
 
-def cost_file(number: int) -> str:
+def cost_file_of_shard(number: int) -> str:
     """Where the cost of a shard lies in a run."""
     return f"costs/{number:06d}.jsonl"
 
@@ -74,13 +79,13 @@ class Worker:
         self.place = place
         self.spec = spec
         self.model: Model = load(spec.model, **means.load_options) if model is None else model
-        transformer = transformers_model_of(self.model)
+        transformer = transformers_model_to_identify(self.model)
         if transformer is not None:
-            own_memory(transformer)
+            move_weights_to_worker_memory(transformer)
         self.methods: list[Method] = method_list(spec.methods)
         self.metrics: list[Metric] = metric_list(spec.metrics) if spec.metrics else []
         for method in self.methods:
-            check_needs(method, self.model)
+            check_needs_of_method(method, self.model)
         if spec.removal is not None and spec.removal not in self.model.removals:
             self.model.score(
                 [], removal=spec.removal
@@ -140,7 +145,7 @@ class Worker:
         """Write the files of a shard; the records come last: where they are, the shard is done."""
         costs = [result.cost_to_json() for result in results]
         records = [result.record.to_json() for result in results]
-        self.place.put(cost_file(number), checked_lines.pack_lines(costs, [number]))
+        self.place.put(cost_file_of_shard(number), checked_lines.pack_lines(costs, [number]))
         self.place.put(shard_file(number), checked_lines.pack_lines(records, [number]))
 
     # -- from texts to records ------------------------------------------------------------------------------
@@ -260,12 +265,12 @@ class Worker:
             removal=self.spec.removal,
             seed=self.spec.seed,
             gold_share=self.gold_share,
-            again=lambda other: scores_again(other, method, explanation, self.spec.seed),
+            again=lambda other: method_scores_again(other, method, explanation, self.spec.seed),
             cache=cache,
         )
 
 
-def own_memory(transformer: torch.nn.Module) -> None:
+def move_weights_to_worker_memory(transformer: torch.nn.Module) -> None:
     """Put the weights into memory of their own: where they lie (in a mapped file, in Ray's store) decides which kernels
     run, and with them the last digits; so workers of all kinds give the same bytes."""
     for tensor in (*transformer.parameters(), *transformer.buffers()):

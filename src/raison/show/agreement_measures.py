@@ -1,4 +1,5 @@
-"""How far two methods agree about the same units, in numbers: correlations, ranks and shared strongest units.
+"""How far two methods agree about scores of the same units: correlations (Pearson, Spearman, Kendall's tau-b),
+shared strongest units.
 
 Kendall's tau-b, Spearman's rho and Pearson's r are correlations of the signs of all differences, of the ranks, and of
 the scores themselves. A vector that is constant has no order: then there is no number, and None is returned.
@@ -23,7 +24,7 @@ __all__ = [
     "chance_of_sharing_strongest",
     "close_method_pairs",
     "comparable_scores",
-    "count_inversions",
+    "count_inversions_of_scores",
     "count_of_strongest_units",
     "count_shared_strongest",
     "kendall_tau_b",
@@ -214,13 +215,13 @@ def kendall_tau_b(one: np.ndarray, other: np.ndarray) -> float | None:
     b = dense_score_ranks(other)
     size = len(a)
     pairs = size * (size - 1) // 2
-    tied_a = count_tied_pairs(a)
-    tied_b = count_tied_pairs(b)
+    tied_a = count_pairs_of_tied_scores(a)
+    tied_b = count_pairs_of_tied_scores(b)
     both_ranks = a * size + b  # one number for each pair of ranks
-    tied_both = count_tied_pairs(both_ranks)
+    tied_both = count_pairs_of_tied_scores(both_ranks)
 
     by_both = np.lexsort((b, a))  # ties in `one` are in order and do not count
-    discordant = count_inversions(b[by_both])
+    discordant = count_inversions_of_scores(b[by_both])
     surplus = pairs - tied_a - tied_b + tied_both - 2 * discordant
     ordered_by_a = pairs - tied_a
     ordered_by_b = pairs - tied_b
@@ -233,7 +234,7 @@ def dense_score_ranks(scores: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def count_tied_pairs(numbers: np.ndarray) -> int:
+def count_pairs_of_tied_scores(numbers: np.ndarray) -> int:
     """Pairs of equal numbers."""
     ranks = dense_score_ranks(numbers)
     size = np.bincount(ranks)
@@ -241,7 +242,7 @@ def count_tied_pairs(numbers: np.ndarray) -> int:
     return int(pairs.sum())
 
 
-def count_inversions(places: np.ndarray) -> int:
+def count_inversions_of_scores(places: np.ndarray) -> int:
     """Pairs i < j with places[i] > places[j], bit by bit: numbers that agree in all higher bits differ in this one."""
     count = 0
     largest = int(places.max())

@@ -1,4 +1,6 @@
-"""What is said about how far methods agree: their names, who agrees with whom, who stands apart, and footnotes."""
+"""What is said about how far methods agree: their names and correlations, who agrees with whom, who stands apart,
+and footnotes.
+"""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class AuditRow:
 
     @classmethod
     def of_spread(cls, name: str, spread: SpreadOfTexts) -> AuditRow:
-        return cls(name, mean_and_deviation_of_spread(spread), interval_and_texts_of_spread(spread))
+        return cls(name, mean_and_deviation_in_audit(spread), interval_and_texts_in_audit(spread))
 
 
 def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
@@ -187,14 +187,14 @@ def audit_rows(audit: AuditReport) -> Iterator[AuditRow]:
 def audit_accuracy_rows(audit: AuditReport) -> Iterator[AuditRow]:
     """Accuracy and F1, also with attention that was replaced."""
     texts = f"{audit.count} texts of {audit.data}"
-    yield AuditRow("accuracy", three_decimals(audit.accuracy), texts)
+    yield AuditRow("accuracy", audit_number_in_decimals(audit.accuracy), texts)
     has_f1 = bool(np.isfinite(audit.f1))
     if not has_f1:
         yield AuditRow("F1", "–", f"not defined: no text is {audit.f1_of}")
     elif audit.f1_of:
-        yield AuditRow("F1", three_decimals(audit.f1), f"of {audit.f1_of}")
+        yield AuditRow("F1", audit_number_in_decimals(audit.f1), f"of {audit.f1_of}")
     else:
-        yield AuditRow("F1", three_decimals(audit.f1), "")
+        yield AuditRow("F1", audit_number_in_decimals(audit.f1), "")
 
     for name, measured in audit.replaced.by_title().items():
         times = ""
@@ -203,22 +203,22 @@ def audit_accuracy_rows(audit: AuditReport) -> Iterator[AuditRow]:
         if has_f1:
             yield AuditRow(
                 name=f"F1 with {name} attention",
-                value=three_decimals(measured.f1),
-                about=describe_accuracy_drop(measured.f1_drop) + times,
+                value=audit_number_in_decimals(measured.f1),
+                about=describe_accuracy_drop_in_audit(measured.f1_drop) + times,
             )
         yield AuditRow(
             name=f"accuracy with {name} attention",
-            value=three_decimals(measured.accuracy),
-            about=describe_accuracy_drop(measured.accuracy_drop) + times,
+            value=audit_number_in_decimals(measured.accuracy),
+            about=describe_accuracy_drop_in_audit(measured.accuracy_drop) + times,
         )
 
 
-def three_decimals(value: float) -> str:
+def audit_number_in_decimals(value: float) -> str:
     """A number of an audit as it is shown."""
     return f"{value:.3f}"
 
 
-def describe_accuracy_drop(drop: float) -> str:
+def describe_accuracy_drop_in_audit(drop: float) -> str:
     """By how many points a share falls."""
     points = round(100 * drop, 1)
     if points == 0:
@@ -228,7 +228,7 @@ def describe_accuracy_drop(drop: float) -> str:
     return f"rises by {-points:.1f} points"
 
 
-def mean_and_deviation_of_spread(spread: SpreadOfTexts) -> str:
+def mean_and_deviation_in_audit(spread: SpreadOfTexts) -> str:
     """`0.512 ± 0.104`, without the deviation where there is one text only."""
     if not spread.count:
         return "–"
@@ -237,7 +237,7 @@ def mean_and_deviation_of_spread(spread: SpreadOfTexts) -> str:
     return f"{spread.mean:.3f} ± {spread.deviation:.3f}"
 
 
-def interval_and_texts_of_spread(spread: SpreadOfTexts) -> str:
+def interval_and_texts_in_audit(spread: SpreadOfTexts) -> str:
     """The interval of the mean, and for how many texts the number is defined."""
     parts = []
     if spread.count > 1:

@@ -1,4 +1,4 @@
-"""What is shown of how a model behaves on parts of its context: the parts of a report that are read.
+"""What is shown of how a model behaves on parts (subsets) of its context: the parts of a report that are read.
 
 The protocols say what is read of a `Compatibility` record of raison.studies; nothing here imports it.
 """

@@ -24,7 +24,7 @@ __all__ = [
     "evaluation_summary",
     "interval_of_cell",
     "table_number",
-    "warning_of_few_texts",
+    "warning_of_few_evaluated_texts",
 ]
 
 ARROWS = {True: "↑", False: "↓", None: ""}
@@ -99,7 +99,7 @@ def costs_of_method(evaluation: Evaluation, method: str) -> list[str]:
 # -- sentences -------------------------------------------------------------------------------------------------
 
 
-def warning_of_few_texts(*counts: int) -> list[str]:
+def warning_of_few_evaluated_texts(*counts: int) -> list[str]:
     """What must be known of intervals over so many texts; nothing where they are enough, or one, which has none."""
     if any(1 < texts < FEW for texts in counts):
         return [TOO_NARROW]
@@ -112,7 +112,7 @@ def evaluation_summary(evaluation: Evaluation) -> list[str]:
     title = describe_evaluation(evaluation)
     intervals = describe_intervals(evaluation)
     lines = [title, f"{intervals} ↑ more is better, ↓ less is better."]
-    lines += warning_of_few_texts(count)
+    lines += warning_of_few_evaluated_texts(count)
     lines += describe_undefined_numbers(evaluation)
     for note in evaluation.notes:
         sentence = evaluation_note_as_sentence(note)
@@ -132,7 +132,7 @@ def evaluation_note_as_sentence(note: str) -> str:
 def describe_evaluation(evaluation: Evaluation) -> str:
     """Model, data and settings in a line."""
     settings = evaluation.settings
-    texts = count_of_texts(len(evaluation.texts))
+    texts = count_of_evaluated_texts(len(evaluation.texts))
     target = settings.get("target", "predicted")
     units = settings.get("units", "word")
     removal = settings.get("removal") or "–"
@@ -166,7 +166,7 @@ def describe_undefined_numbers(evaluation: Evaluation) -> Iterator[str]:
         widest = max(gaps)
         if not widest:
             continue
-        gap_in_words = count_of_texts(widest)
+        gap_in_words = count_of_evaluated_texts(widest)
         if min(gaps) < widest:
             gap_in_words = f"up to {gap_in_words}"
         keys = keys_by_gap.setdefault(gap_in_words, [])
@@ -177,7 +177,7 @@ def describe_undefined_numbers(evaluation: Evaluation) -> Iterator[str]:
         yield f"{columns}: not defined for {gap_in_words}, left out there."
 
 
-def count_of_texts(count: int) -> str:
+def count_of_evaluated_texts(count: int) -> str:
     """`1 text`, `20 texts`."""
     return count_with_noun(count, "text")
 

@@ -22,7 +22,7 @@ from raison.show.evaluation_tables import (
     best_methods_of_column,
     column_heading,
     table_number,
-    warning_of_few_texts,
+    warning_of_few_evaluated_texts,
 )
 from raison.show.explanation_groups import subject_of_explanation
 from raison.show.rationale_sentences import is_rationale
@@ -139,7 +139,7 @@ def latex_evaluation_table(evaluation: Evaluation) -> str:
     for method in evaluation.methods:
         lines += latex_rows_of_method(evaluation, method)
     lines += [r"\bottomrule", r"\end{tabular}"]
-    for note in warning_of_few_texts(len(evaluation.texts)):
+    for note in warning_of_few_evaluated_texts(len(evaluation.texts)):
         lines.append(rf"\par{{\footnotesize {escape_latex(note)}\par}}")
     return "\n".join([*lines, ""])
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raison.core.records import Encoding, Explanation, Span, Target
-from raison.core.units import visible_space
+from raison.core.units import visible_space_in_unit_name
 from raison.show.explanation_sentences import provenance_phrases
 from raison.show.rationale_sentences import certificate_of
 from raison.show.text_formats import clean_text
@@ -182,7 +182,7 @@ def matrix_column_of(encoding: Encoding, tokens: tuple[int, ...]) -> MatrixColum
     start, end = encoding.start[first], encoding.end[last]
     if start >= 0:
         name = encoding.texts[segment][start:end] or name
-    return MatrixColumn(name.strip() or visible_space(name), segment, tokens)
+    return MatrixColumn(name.strip() or visible_space_in_unit_name(name), segment, tokens)
 
 
 # -- what people linked --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from raison.core import limits
 from raison.core.artifact import Artifact
 from raison.core.errors import InputError
 from raison.core.evaluation import Evaluation
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 from raison.core.records import Explanation
 from raison.show.head_selection import HeadSelection, HeadStatistics
 
@@ -126,7 +126,7 @@ def write_saved_result(saved: SavedResult, path: Path) -> None:
 
 
 def write_result_text(text: str, path: Path) -> None:
-    with replacing(path) as half:
+    with replacing_output(path) as half:
         half.write_text(text, encoding="utf-8")
 
 

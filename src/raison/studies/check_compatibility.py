@@ -36,7 +36,7 @@ from raison.studies.marginalised import compare_with_marginalised
 from raison.studies.random_parts import measure_random_parts
 from raison.studies.word_repetition import frequent_words, repetition_of_word
 
-__all__ = ["Compatibility", "check_compatibility", "measure_repetition"]
+__all__ = ["Compatibility", "check_compatibility", "check_repetition"]
 
 SIZES = (1, 2, 5, 10, 20, 50)  # kept tokens, the one before the target among them
 WORDS = 8  # frequent words that are repeated
@@ -66,7 +66,7 @@ def check_compatibility(
     blocks = encode_blocks(model, texts, length)
     parts = measure_random_parts(model, blocks, targets=targets, sizes=sizes, seed=seed)
     has_source = blocks[0].segments[0] == "source"
-    repetition = [] if has_source else measure_repetition(model, blocks, min(length, FURTHEST))
+    repetition = [] if has_source else check_repetition(model, blocks, min(length, FURTHEST))
     truth = [] if has_source else compare_with_marginalised(model, blocks[:truths])
 
     verdict = compatibility_verdict(
@@ -91,7 +91,7 @@ def check_compatibility(
     )
 
 
-def measure_repetition(
+def check_repetition(
     model: TransformersWriter, blocks: Sequence[Encoding], furthest: int
 ) -> list[RepeatedAtPosition]:
     """Mean f(w | w) over frequent words, by where w stands alone and with one other word at the first position."""

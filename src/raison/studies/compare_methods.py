@@ -70,20 +70,22 @@ class PairedCells:
         """The paired permutation test."""
         if self.first.recall_parts is not None:
             return averaged_f1_permutation_test(
-                averaged_f1s(self.first), averaged_f1s(self.second), seed=self.seed
+                compared_averaged_f1s(self.first),
+                compared_averaged_f1s(self.second),
+                seed=self.seed,
             )
         if self.pair.column.pooled:
             return pooled_permutation_test(*self.shares_of_both(), seed=self.seed)
         return permutation_test(
-            values_or_nan(self.first), values_or_nan(self.second), seed=self.seed
+            compared_values_or_nan(self.first), compared_values_or_nan(self.second), seed=self.seed
         )
 
     def gap_interval(self) -> Interval:
         """The interval of the difference."""
         if self.first.recall_parts is not None:
             return averaged_f1_gap_interval(
-                averaged_f1s(self.first),
-                averaged_f1s(self.second),
+                compared_averaged_f1s(self.first),
+                compared_averaged_f1s(self.second),
                 seed=self.seed,
                 level=self.level,
             )
@@ -93,14 +95,14 @@ class PairedCells:
         return mean_interval(first - second, seed=self.seed, level=self.level)
 
     def shares_of_both(self) -> tuple[list[Share], list[Share]]:
-        return shares_of_texts(self.first.parts, self.first.wholes), shares_of_texts(
-            self.second.parts, self.second.wholes
-        )
+        return compared_shares_of_texts(
+            self.first.parts, self.first.wholes
+        ), compared_shares_of_texts(self.second.parts, self.second.wholes)
 
     def values_of_both(self) -> tuple[np.ndarray, np.ndarray]:
         """[n] the numbers of both methods, of the texts for which both are defined."""
-        first = values_or_nan(self.first)
-        second = values_or_nan(self.second)
+        first = compared_values_or_nan(self.first)
+        second = compared_values_or_nan(self.second)
         known = ~(np.isnan(first) | np.isnan(second))
         return first[known], second[known]
 
@@ -172,7 +174,9 @@ def compare_pairs(evaluation: Evaluation, pairs: Sequence[Pair]) -> list[Verdict
     return verdicts
 
 
-def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | None) -> list[Share]:
+def compared_shares_of_texts(
+    parts: Sequence[float] | None, wholes: Sequence[float] | None
+) -> list[Share]:
     """What each text adds to a pooled number."""
     shares = []
     for part, whole in zip(parts or (), wholes or (), strict=True):
@@ -180,17 +184,17 @@ def shares_of_texts(parts: Sequence[float] | None, wholes: Sequence[float] | Non
     return shares
 
 
-def averaged_f1s(cell: Cell) -> list[AveragedF1]:
+def compared_averaged_f1s(cell: Cell) -> list[AveragedF1]:
     """What each text adds to the F1 of averages."""
-    precisions = shares_of_texts(cell.parts, cell.wholes)
-    recalls = shares_of_texts(cell.recall_parts, cell.recall_wholes)
+    precisions = compared_shares_of_texts(cell.parts, cell.wholes)
+    recalls = compared_shares_of_texts(cell.recall_parts, cell.recall_wholes)
     averages = []
     for precision, recall in zip(precisions, recalls, strict=True):
         averages.append(AveragedF1(precision, recall))
     return averages
 
 
-def values_or_nan(cell: Cell) -> np.ndarray:
+def compared_values_or_nan(cell: Cell) -> np.ndarray:
     """[n] the number of each text; NaN where it is not defined."""
     return np.array([np.nan if value is None else value for value in cell.each], dtype=np.float64)
 

@@ -99,10 +99,10 @@ def compatibility_verdict(
     """Whether rationales can be taken at face value: no part is worse than none, further tokens help, words are not
     repeated, and leaving out is nearly marginalising out."""
     faults = [
-        *worse_than_frequencies(subsets, guess),
+        *verdict_on_token_frequencies(subsets, guess),
         *worse_with_more_context(subsets),
-        *repeats_lone_words(repetition),
-        *far_from_marginalised_truth(truth),
+        *verdict_on_repeated_lone_words(repetition),
+        *verdict_on_marginalised_truth(truth),
     ]
     if not faults:
         sentence = (
@@ -120,7 +120,7 @@ def compatibility_verdict(
     return CompatibilityVerdict(sentence, trusted=False)
 
 
-def worse_than_frequencies(subsets: Sequence[SubsetPerplexity], guess: float) -> list[str]:
+def verdict_on_token_frequencies(subsets: Sequence[SubsetPerplexity], guess: float) -> list[str]:
     poorest = max(subsets, key=lambda row: row.low)
     if poorest.low <= guess:
         return []
@@ -143,7 +143,7 @@ def worse_with_more_context(subsets: Sequence[SubsetPerplexity]) -> list[str]:
     ]
 
 
-def repeats_lone_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
+def verdict_on_repeated_lone_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
     shares = []
     for row in repetition:
         shares.append(max(row.alone, row.beside_another or 0.0))
@@ -153,7 +153,7 @@ def repeats_lone_words(repetition: Sequence[RepeatedAtPosition]) -> list[str]:
     return [f"it repeats a word that stands alone with a probability of up to {highest:.2f}"]
 
 
-def far_from_marginalised_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
+def verdict_on_marginalised_truth(truth: Sequence[MarginalisedToken]) -> list[str]:
     distances = []
     for row in truth:
         if row.kind == "likeliest":

@@ -28,7 +28,7 @@ def read_block_texts(
     loaded = open_dataset(data, split=split, data=folder, skip_broken=True)
     if model.task == "seq2seq":
         return list(loaded.examples[:limit])
-    texts = join_block_texts(loaded.examples, characters=LETTERS * length, limit=limit)
+    texts = join_texts_of_context_blocks(loaded.examples, characters=LETTERS * length, limit=limit)
     if not texts:
         raise InputError(
             f"{data} is shorter than {length} tokens: give more text, or a smaller --length."
@@ -36,7 +36,9 @@ def read_block_texts(
     return texts
 
 
-def join_block_texts(examples: Iterable[Example], *, characters: int, limit: int) -> list[Example]:
+def join_texts_of_context_blocks(
+    examples: Iterable[Example], *, characters: int, limit: int
+) -> list[Example]:
     """At most `limit` texts of more than so many characters, each made of texts that follow each other."""
     joined: list[Example] = []
     lines: list[str] = []

@@ -19,16 +19,16 @@ from raison.core.json_record import JsonObject
 from raison.core.records import Example, Explanation
 from raison.core.spec import Spec
 from raison.core.units import group_tokens
-from raison.engine import Request, run_methods, scores_again
-from raison.methods.base import Method, check_needs
+from raison.engine import Request, method_scores_again, run_methods
+from raison.methods.base import Method, check_needs_of_method
 from raison.metrics.base import Metric, Numbers, Subject, gold_share
 from raison.metrics.metric_runner import measure_explanations
 from raison.models.protocol import Model
 from raison.models.runner.meter import metered
 from raison.studies.evaluation_data import (
     DataRequest,
-    check_examples,
-    count_with_noun,
+    check_evaluation_examples,
+    count_in_data_note,
     data_notes,
     example_with_target,
     examples_with_ids,
@@ -38,8 +38,8 @@ from raison.studies.evaluation_table import (
     columns_of_metrics,
     mean_curve,
     names_of_curves,
-    numbers_by_key,
     table_cell,
+    table_numbers_by_key,
 )
 from raison.studies.exchange.export_explanations import ExplanationExporter
 from raison.studies.exchange.external_method import ExternalMethod, SilentModel
@@ -102,11 +102,11 @@ def evaluate(
     else:
         external = read_external_methods(explanations, wanted)
         texts, chosen_methods, notes = external.texts, external.methods, external.notes
-    check_examples(texts, chosen_metrics)
+    check_evaluation_examples(texts, chosen_metrics)
 
-    opened = load_if_asked(model, chosen_metrics, external=explanations is not None)
+    opened = load_model_to_evaluate(model, chosen_metrics, external=explanations is not None)
     for method in chosen_methods:
-        check_needs(method, opened)
+        check_needs_of_method(method, opened)
     examples = []
     for example in examples_with_ids(texts.examples):
         examples.append(example_with_target(example, target, texts.name))
@@ -118,11 +118,13 @@ def evaluate(
         methods=chosen_methods,
         metrics=chosen_metrics,
         request=request,
-        gold_share=mean_gold_share(opened, examples, request) if compare_with_gold else None,
+        gold_share=mean_gold_share_of_evaluation(opened, examples, request)
+        if compare_with_gold
+        else None,
         notes=notes,
         exporter=exporter,
     )
-    work_in_groups(job, examples)
+    evaluate_in_groups(job, examples)
     if exporter is not None:
         exporter.write()
     job.notes += data_notes(texts)
@@ -139,7 +141,7 @@ def evaluate(
     return job.evaluation(texts.name, settings, level=level)
 
 
-def load_if_asked(model: Any, metrics: Sequence[Metric], *, external: bool) -> Model:
+def load_model_to_evaluate(model: Any, metrics: Sequence[Metric], *, external: bool) -> Model:
     """The model; or a silent one where nothing would ask it, so that no model cuts the texts."""
     asks_nothing = all(metric.needs <= {"gold"} for metric in metrics)
     if external and asks_nothing:
@@ -148,7 +150,9 @@ def load_if_asked(model: Any, metrics: Sequence[Metric], *, external: bool) -> M
     return opened
 
 
-def mean_gold_share(model: Model, examples: Sequence[Example], request: Request) -> float | None:
+def mean_gold_share_of_evaluation(
+    model: Model, examples: Sequence[Example], request: Request
+) -> float | None:
     """Mean share of gold units over all texts that have gold: how long a rationale is in this data set."""
     shares = []
     for example in examples:
@@ -163,7 +167,7 @@ def mean_gold_share(model: Model, examples: Sequence[Example], request: Request)
     return None
 
 
-def work_in_groups(job: Job, examples: Sequence[Example]) -> None:
+def evaluate_in_groups(job: Job, examples: Sequence[Example]) -> None:
     """Explain and measure all texts, a group at a time; on Ctrl-C the groups that are done stay."""
     try:
         for start in range(0, len(examples), GROUP):
@@ -237,7 +241,7 @@ class Job:
             removal=self.request.removal,
             seed=self.request.seed,
             gold_share=self.gold_share,
-            again=scorer_of(method, explanation, self.request.seed),
+            again=scorer_of_method(method, explanation, self.request.seed),
             cache=self.cache,
         )
 
@@ -248,7 +252,7 @@ class Job:
             table = measure_explanations(self.model, subjects, self.metrics, self.request.removal)
             cpu_seconds = time.process_time() - clock
         self.add_cost("metrics", {"cpu_seconds": cpu_seconds, **vars(meter)})
-        return [numbers_by_key(of_metrics) for of_metrics in table]
+        return [table_numbers_by_key(of_metrics) for of_metrics in table]
 
     def keep_text(self, example: Example, explanations: Sequence[Explanation]) -> None:
         """Add one text that was explained and measured by all methods."""
@@ -269,10 +273,10 @@ class Job:
         """Everything that was measured as one record."""
         if self.cut:
             self.notes.append(
-                f"{count_with_noun(self.cut, 'text was too long and was', 'texts were too long and were')} cut"
+                f"{count_in_data_note(self.cut, 'text was too long and was', 'texts were too long and were')} cut"
             )
         if self.unplaced:
-            tokens = count_with_noun(self.unplaced, "token", "tokens")
+            tokens = count_in_data_note(self.unplaced, "token", "tokens")
             self.notes.append(
                 f"{tokens} of the explanations, found nowhere in the texts, did not count"
             )
@@ -307,7 +311,7 @@ class Job:
         )
 
 
-def scorer_of(
+def scorer_of_method(
     method: Method, explanation: Explanation, seed: int
 ) -> Callable[[Model], np.ndarray] | None:
     """What scores the same text by the same method and another model; None for what was made elsewhere."""
@@ -315,7 +319,7 @@ def scorer_of(
         return None
 
     def scores_by(model: Model) -> np.ndarray:
-        return scores_again(model, method, explanation, seed)
+        return method_scores_again(model, method, explanation, seed)
 
     return scores_by
 

@@ -16,8 +16,8 @@ from raison.metrics.base import Metric
 
 __all__ = [
     "DataRequest",
-    "check_examples",
-    "count_with_noun",
+    "check_evaluation_examples",
+    "count_in_data_note",
     "data_notes",
     "example_with_target",
     "examples_with_ids",
@@ -53,7 +53,7 @@ def read_evaluation_data(request: DataRequest) -> LoadedData:
     return LoadedData("texts", request.split or "", "text", (), examples)
 
 
-def check_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
+def check_evaluation_examples(data: LoadedData, metrics: Sequence[Metric]) -> None:
     """Refuse before the work, not after it, what no metric can measure."""
     if not data.examples:
         if data.broken:
@@ -103,13 +103,13 @@ def data_notes(data: LoadedData) -> list[str]:
     notes += data.doubts
     if data.broken:
         notes.append(
-            f"{count_with_noun(len(data.broken), 'broken record was', 'broken records were')} left out"
+            f"{count_in_data_note(len(data.broken), 'broken record was', 'broken records were')} left out"
         )
     for what, count in data.mended.items():
-        notes.append(f"put right in {count_with_noun(count, 'record', 'records')}: {what}")
+        notes.append(f"put right in {count_in_data_note(count, 'record', 'records')}: {what}")
     return notes
 
 
-def count_with_noun(count: int, one: str, many: str) -> str:
+def count_in_data_note(count: int, one: str, many: str) -> str:
     """A number with the word for one or for many."""
     return f"{count} {one if count == 1 else many}"

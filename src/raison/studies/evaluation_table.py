@@ -11,7 +11,13 @@ from raison.core.evaluation import Cell, Column
 from raison.metrics.base import AveragedF1, Metric, Number, Numbers, Share
 from raison.metrics.statistics import Interval, averaged_f1_interval, mean_interval, pooled_interval
 
-__all__ = ["columns_of_metrics", "mean_curve", "names_of_curves", "numbers_by_key", "table_cell"]
+__all__ = [
+    "columns_of_metrics",
+    "mean_curve",
+    "names_of_curves",
+    "table_cell",
+    "table_numbers_by_key",
+]
 
 
 def columns_of_metrics(metrics: Sequence[Metric]) -> list[Column]:
@@ -35,7 +41,7 @@ def names_of_curves(metrics: Sequence[Metric]) -> list[str]:
     return [key.name for metric in metrics for key in metric.curve_keys()]
 
 
-def numbers_by_key(of_metrics: Iterable[Numbers]) -> Numbers:
+def table_numbers_by_key(of_metrics: Iterable[Numbers]) -> Numbers:
     """The numbers of all metrics about one explanation, by their names."""
     numbers: Numbers = {}
     for of_metric in of_metrics:
@@ -70,7 +76,9 @@ def table_cell(
         return cell
     if averaged:
         return cell_with_averages(cell, averaged)
-    return replace(cell, parts=parts_of_shares(shares), wholes=wholes_of_shares(shares))
+    return replace(
+        cell, parts=parts_of_shares_in_cell(shares), wholes=wholes_of_shares_in_cell(shares)
+    )
 
 
 def cell_with_interval(
@@ -79,10 +87,10 @@ def cell_with_interval(
     return Cell(
         method=method,
         key=column.key,
-        value=number_or_none(interval.estimate),
-        low=number_or_none(interval.low),
-        high=number_or_none(interval.high),
-        each=tuple(number_or_none(value) for value in each),
+        value=table_number_or_none(interval.estimate),
+        low=table_number_or_none(interval.low),
+        high=table_number_or_none(interval.high),
+        each=tuple(table_number_or_none(value) for value in each),
     )
 
 
@@ -92,21 +100,21 @@ def cell_with_averages(cell: Cell, values: Sequence[AveragedF1]) -> Cell:
     recalls = [value.recall for value in values]
     return replace(
         cell,
-        parts=parts_of_shares(precisions),
-        wholes=wholes_of_shares(precisions),
-        recall_parts=parts_of_shares(recalls),
-        recall_wholes=wholes_of_shares(recalls),
+        parts=parts_of_shares_in_cell(precisions),
+        wholes=wholes_of_shares_in_cell(precisions),
+        recall_parts=parts_of_shares_in_cell(recalls),
+        recall_wholes=wholes_of_shares_in_cell(recalls),
     )
 
 
-def parts_of_shares(shares: Sequence[Share]) -> tuple[float, ...]:
+def parts_of_shares_in_cell(shares: Sequence[Share]) -> tuple[float, ...]:
     return tuple(float(share.part) for share in shares)
 
 
-def wholes_of_shares(shares: Sequence[Share]) -> tuple[float, ...]:
+def wholes_of_shares_in_cell(shares: Sequence[Share]) -> tuple[float, ...]:
     return tuple(float(share.whole) for share in shares)
 
 
-def number_or_none(value: float) -> float | None:
+def table_number_or_none(value: float) -> float | None:
     """JSON has no NaN: what is not defined is None."""
     return None if np.isnan(value) else float(value)

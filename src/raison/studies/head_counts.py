@@ -13,7 +13,7 @@ from raison.core.json_record import JsonObject
 from raison.core.records import Encoding
 from raison.datasets.conllu import Sentence
 from raison.models.protocol import Map, Trace
-from raison.studies.head_pairs import PairFinder, TokenPairs, sentence_tokens
+from raison.studies.head_pairs import PairFinder, TokenPairs, sentence_tokens_of_pairs
 
 __all__ = ["HeadCounts"]
 
@@ -63,7 +63,7 @@ class HeadCounts:
     def add(self, trace: Trace, sentence: Sentence) -> None:
         """Count one text."""
         encoding = trace.encoding
-        in_sentence = sentence_tokens(encoding)
+        in_sentence = sentence_tokens_of_pairs(encoding)
         self.texts += 1
         self.tokens += int(in_sentence.sum())
         self.cut += encoding.truncated > 0
@@ -119,7 +119,7 @@ class HeadCounts:
             sees_others = visible_others.any(1)
             counted = in_text & sees_others
             if "context" in encoding.segments:
-                in_sentence = sentence_tokens(encoding)
+                in_sentence = sentence_tokens_of_pairs(encoding)
                 counted &= in_sentence[rows]
 
         own_position = encoding.positions[rows]
@@ -157,7 +157,7 @@ class HeadCounts:
         direction = "dependent to its head word"
         if self.causal:
             # it looks from the later word, so one fixed position reaches a pair whichever of the two comes first
-            reachable = [fold_signs(counts) for counts in distances]
+            reachable = [fold_signs_of_head_distances(counts) for counts in distances]
             direction = "later to the earlier word"
         shape = {}
         for kind in self.kinds:
@@ -167,8 +167,8 @@ class HeadCounts:
         pairs = self.pairs
         used_hits = self.hits[self.used]
         hits = used_hits.sum(0)
-        shares = map(shares_by_distance, distances)
-        largest_shares = map(largest_share, reachable)
+        shares = map(head_shares_by_distance, distances)
+        largest_shares = map(largest_share_of_counts, reachable)
         from_dependent = self.direction(0)
         from_head = self.direction(1)
         return {
@@ -205,10 +205,10 @@ class HeadCounts:
         offset = best - self.longest
         largest = counts.max(-1)
         queries = self.queries[:, None]
-        share = ratio_or_zero(largest, queries)
+        share = share_of_counts(largest, queries)
         return {
             "offset": offset.tolist(),
-            "alpha": rounded_rows(share),
+            "alpha": rounded_head_counts(share),
             "counts": self.queries.tolist(),
         }
 
@@ -219,8 +219,8 @@ class HeadCounts:
         shares = {}
         for k, name in enumerate(self.relations):
             hits_of_relation = hits[:, k]
-            share = ratio_or_zero(hits_of_relation, asked[k])
-            shares[name] = rounded_rows(share)
+            share = share_of_counts(hits_of_relation, asked[k])
+            shares[name] = rounded_head_counts(share)
         return shares
 
     def by_relation(self, values: Iterable[Value]) -> dict[str, Value]:
@@ -235,21 +235,21 @@ def looks_ahead(attention: Map) -> bool:
     return bool((weights_ahead > 0).any())
 
 
-def ratio_or_zero(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def share_of_counts(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     """Shares; 0 where there was nothing to count."""
     at_least_one = np.maximum(whole, 1)
     ratio: np.ndarray = part / at_least_one
     return ratio
 
 
-def rounded_rows(values: np.ndarray) -> list[list[float]]:
+def rounded_head_counts(values: np.ndarray) -> list[list[float]]:
     """The rows of a table as lists, to six digits."""
     rounded = np.round(values, DIGITS)
     rows: list[list[float]] = rounded.tolist()
     return rows
 
 
-def fold_signs(counts: Mapping[int, int]) -> Counter[int]:
+def fold_signs_of_head_distances(counts: Mapping[int, int]) -> Counter[int]:
     """Counts by the length of a distance, whichever of the two words comes first."""
     folded: Counter[int] = Counter()
     for distance, number in counts.items():
@@ -258,7 +258,7 @@ def fold_signs(counts: Mapping[int, int]) -> Counter[int]:
     return folded
 
 
-def shares_by_distance(counts: Mapping[int, int]) -> dict[int, float]:
+def head_shares_by_distance(counts: Mapping[int, int]) -> dict[int, float]:
     """Shares by distance, nearest first."""
     total = sum(counts.values())
     nearest_first = sorted(counts, key=lambda distance: (abs(distance), distance))
@@ -269,7 +269,7 @@ def shares_by_distance(counts: Mapping[int, int]) -> dict[int, float]:
     return shares
 
 
-def largest_share(counts: Mapping[int, int]) -> float:
+def largest_share_of_counts(counts: Mapping[int, int]) -> float:
     """The share of the most frequent distance: what a head reaches that looks at one fixed position."""
-    shares = shares_by_distance(counts)
+    shares = head_shares_by_distance(counts)
     return max(shares.values(), default=0.0)

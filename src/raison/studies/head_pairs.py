@@ -17,7 +17,7 @@ from raison.core.records import Encoding
 from raison.core.text_splitting import stripped_span
 from raison.datasets.conllu import Sentence
 
-__all__ = ["DirectedPairs", "PairFinder", "TokenPairs", "sentence_tokens"]
+__all__ = ["DirectedPairs", "PairFinder", "TokenPairs", "sentence_tokens_of_pairs"]
 
 FROM_DEPENDENT, FROM_HEAD = 0, 1  # the two directions: which of the two words looks
 
@@ -113,16 +113,16 @@ class PairFinder:
         return ""
 
 
-def sentence_segment(encoding: Encoding) -> int:
+def segment_of_syntactic_tree(encoding: Encoding) -> int:
     """The text that has the tree: of a question with its context, the context."""
     if "context" not in encoding.segments:
         return 0
     return encoding.segments.index("context")
 
 
-def sentence_tokens(encoding: Encoding) -> np.ndarray:
+def sentence_tokens_of_pairs(encoding: Encoding) -> np.ndarray:
     """[t] tokens of the text that has the tree: not special, not a question, not what a model writes."""
-    segment = sentence_segment(encoding)
+    segment = segment_of_syntactic_tree(encoding)
     inside: np.ndarray = (encoding.segment == segment) & (encoding.start >= 0)
     if not inside.any():
         raise InputError(
@@ -133,8 +133,8 @@ def sentence_tokens(encoding: Encoding) -> np.ndarray:
 
 def tokens_of_words(encoding: Encoding, sentence: Sentence) -> list[np.ndarray]:
     """The tokens of each word: those that start in it."""
-    text = encoding.texts[sentence_segment(encoding)]
-    inside = np.flatnonzero(sentence_tokens(encoding))
+    text = encoding.texts[segment_of_syntactic_tree(encoding)]
+    inside = np.flatnonzero(sentence_tokens_of_pairs(encoding))
     starts = np.full(len(inside), -1)
     for place, token in enumerate(inside):
         # the space that many tokenizers put in front of a word is no part of it

@@ -44,7 +44,7 @@ from raison.datasets.conllu import Sentence
 from raison.methods.head_masks import head_masks
 from raison.models.protocol import Model
 from raison.studies.head_counts import HeadCounts
-from raison.studies.head_pairs import sentence_tokens
+from raison.studies.head_pairs import sentence_tokens_of_pairs
 
 __all__ = ["RELATIONS", "head_statistics"]
 
@@ -84,8 +84,8 @@ def head_statistics(
         raise InputError(
             "Heads are counted over sentences and relations: give at least one of each."
         )
-    texts = read_sentences(model, sentences)
-    counts = count_heads(model, texts, relations, subtypes=subtypes, specials=specials)
+    texts = read_sentences_for_heads(model, sentences)
+    counts = count_heads_over_corpus(model, texts, relations, subtypes=subtypes, specials=specials)
     if not counts.pairs.any():
         raise InputError(
             f"No sentence has a countable pair of {', '.join(relations)}: give more, or other relations."
@@ -116,7 +116,7 @@ def head_statistics(
     )
 
 
-def count_heads(
+def count_heads_over_corpus(
     model: Model,
     texts: Sequence[ReadSentence],
     relations: Sequence[str],
@@ -138,12 +138,12 @@ def count_heads(
     return counts
 
 
-def read_sentences(model: Model, sentences: Sequence[Sentence]) -> list[ReadSentence]:
+def read_sentences_for_heads(model: Model, sentences: Sequence[Sentence]) -> list[ReadSentence]:
     """The sentences that the model can read, ready to run; one that becomes no token does not end a corpus."""
     texts: list[ReadSentence] = []
     for number, sentence in enumerate(sentences, 1):
         try:
-            texts.append(read_sentence(model, sentence))
+            texts.append(read_sentence_for_heads(model, sentence))
         except InputError:
             if number == len(sentences) and not texts:
                 raise
@@ -151,11 +151,11 @@ def read_sentences(model: Model, sentences: Sequence[Sentence]) -> list[ReadSent
     return texts
 
 
-def read_sentence(model: Model, sentence: Sentence) -> ReadSentence:
+def read_sentence_for_heads(model: Model, sentence: Sentence) -> ReadSentence:
     """The axis of a sentence, and a target that lets all of it run; which one, attention does not depend on."""
     example = Example(QUESTION, sentence.text) if model.task == "qa" else Example(sentence.text)
     (encoding,) = model.encode([example], truncate=True)
-    first_row = int(np.flatnonzero(sentence_tokens(encoding))[0])
+    first_row = int(np.flatnonzero(sentence_tokens_of_pairs(encoding))[0])
     simple_targets = {
         "classification": Target("label", (0,)),
         "tagging": Target("tag", (0,), (first_row,)),

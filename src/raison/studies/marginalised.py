@@ -10,7 +10,7 @@ import torch
 
 from raison.core import progress
 from raison.core.records import Encoding, Target
-from raison.models.float64 import precise
+from raison.models.float64 import as_float64
 from raison.models.protocol import Question
 from raison.models.transformers_model import TransformersWriter
 from raison.studies.compatibility_report import MarginalisedToken
@@ -56,14 +56,14 @@ def compare_with_marginalised(
                 kind=kind,
                 token=model.codec.name(token),
                 true=float(truth.distribution[token]),
-                masked=probability_without_second(model, encoding, places, token),
+                masked=probability_without_second_token(model, encoding, places, token),
                 covered=truth.covered,
             )
             compared.append(row)
     return compared
 
 
-def probability_without_second(
+def probability_without_second_token(
     model: TransformersWriter, encoding: Encoding, places: np.ndarray, token: int
 ) -> float:
     """f(y_4 | y_1, y_3) of one token; the third token stays, since the target is read from it."""
@@ -86,7 +86,7 @@ def marginalise_second_token(
     third = int(places[2])
     first_ids = encoding.ids[: third + 1].copy()
     ids = torch.from_numpy(first_ids).to(model.device)
-    first_logits = logits_of(model, ids[None, :second])
+    first_logits = logits_of_token_rows(model, ids[None, :second])
     next_token = first_logits[0, -1].softmax(-1)
     count = min(LIKELY, len(next_token))
     mass, likely = next_token.topk(count)
@@ -97,7 +97,7 @@ def marginalise_second_token(
     mixed = torch.zeros_like(next_token)
     for start in range(0, len(rows), ROWS):
         part = slice(start, start + ROWS)
-        logits = logits_of(model, rows[part])
+        logits = logits_of_token_rows(model, rows[part])
         third_token = logits[:, second].softmax(-1)
         weights[part] = mass[part] * third_token[:, int(ids[third])]
         fourth_token = logits[:, third].softmax(-1)
@@ -105,6 +105,6 @@ def marginalise_second_token(
     return Marginalised(mixed / weights.sum(), float(mass.sum()))
 
 
-def logits_of(model: TransformersWriter, rows: torch.Tensor) -> torch.Tensor:
+def logits_of_token_rows(model: TransformersWriter, rows: torch.Tensor) -> torch.Tensor:
     """[n t v] logits of the plain model, in float64."""
-    return precise(model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits)
+    return as_float64(model.hf(input_ids=rows, attention_mask=torch.ones_like(rows)).logits)

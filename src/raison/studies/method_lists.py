@@ -25,7 +25,7 @@ def method_list(methods: str | Method | Sequence[str | Spec | Method]) -> list[M
     specs = []
     for method in built:
         specs.append(str(method.spec()))
-    if twice := repeated_names(specs):
+    if twice := repeated_names_in_method_list(specs):
         raise InputError(f"{', '.join(twice)} is named twice: name every method once.")
     return built
 
@@ -54,11 +54,11 @@ def metric_list(metrics: str | Metric | Sequence[str | Spec | Metric]) -> list[M
         raise InputError("There is nothing to measure: name at least one metric.")
 
     keys = [key.name for metric in built for key in metric.keys]
-    if twice := repeated_names(keys):
+    if twice := repeated_names_in_method_list(keys):
         raise InputError(f"{', '.join(twice)} would be measured twice: name every metric once.")
     return built
 
 
-def repeated_names(names: Sequence[str]) -> list[str]:
+def repeated_names_in_method_list(names: Sequence[str]) -> list[str]:
     """The names that occur more than once, in alphabetical order."""
     return sorted({name for name in names if names.count(name) > 1})

@@ -14,7 +14,7 @@ from raison.metrics.answer_match import answer_f1, exact_match
 from raison.models.protocol import Model
 from raison.models.transformers_model import TransformersWriter
 
-__all__ = ["answer_quality", "question_prompt", "with_written_answer"]
+__all__ = ["prompt_with_written_answer", "quality_of_prompted_answers", "question_prompt"]
 
 LONGEST = 24  # tokens of a written answer
 
@@ -22,7 +22,7 @@ LONGEST = 24  # tokens of a written answer
 def question_prompt(example: Example, template: str) -> Example:
     """A question and its context as a prompt; the gold span moves with the context, and only these two may be removed.
 
-    What the model answers is not known yet: see `with_written_answer`.
+    What the model answers is not known yet: see `prompt_with_written_answer`.
     """
     if example.pair is None:
         raise InputError(f"The question {example.text[:40]!r} has no context: a prompt needs both.")
@@ -35,7 +35,7 @@ def question_prompt(example: Example, template: str) -> Example:
     return replace(prompt, id=example.id, label=example.label, gold=tuple(gold), meta=meta)
 
 
-def with_written_answer(model: Model, example: Example) -> Example:
+def prompt_with_written_answer(model: Model, example: Example) -> Example:
     """The example with what a language model writes behind it as target: greedily, up to the end of the line."""
     if not isinstance(model, TransformersWriter):
         raise InputError(f"{model.name} does not write answers: use a language model.")
@@ -57,15 +57,15 @@ def with_written_answer(model: Model, example: Example) -> Example:
     return replace(example, target=line or None)
 
 
-def answer_quality(answers: Sequence[str], examples: Sequence[Example]) -> str:
+def quality_of_prompted_answers(answers: Sequence[str], examples: Sequence[Example]) -> str:
     """Exact match and F1 of the answers to these questions, in per cent."""
-    gold = [gold_answers(example) for example in examples]
-    exact = mean_per_cent(exact_match, answers, gold)
-    near = mean_per_cent(answer_f1, answers, gold)
+    gold = [gold_answers_to_prompt(example) for example in examples]
+    exact = mean_answer_score_per_cent(exact_match, answers, gold)
+    near = mean_answer_score_per_cent(answer_f1, answers, gold)
     return f"Its answers to these questions: exact match {exact:.1f} %, F1 {near:.1f} %."
 
 
-def gold_answers(example: Example) -> list[str]:
+def gold_answers_to_prompt(example: Example) -> list[str]:
     """The marked answers, or else the label."""
     context = str(example.meta.get("context", example.pair))
     spans = []
@@ -74,7 +74,7 @@ def gold_answers(example: Example) -> list[str]:
     return spans or [str(example.label)]
 
 
-def mean_per_cent(
+def mean_answer_score_per_cent(
     score: Callable[[str, Sequence[str]], float],
     answers: Sequence[str],
     gold: Sequence[Sequence[str]],

@@ -52,7 +52,7 @@ def measure_random_parts(
     seed: int,
 ) -> RandomParts:
     """Perplexity by the number of kept tokens, and that of frequencies alone, at `targets` places of each text."""
-    frequency_loss = loss_of_frequencies(model, encodings)
+    frequency_loss = loss_of_token_frequencies(model, encodings)
     places: list[PlaceLosses] = []
     for number, encoding in enumerate(encodings):
         progress.report(number, len(encodings), "blocks on random parts")
@@ -67,7 +67,7 @@ def measure_random_parts(
     for size in every_size:
         if any(size in by_size for by_size in losses):
             row = subset_perplexity(size, losses, seed)
-            subsets.append(compare_with_fewer(row, subsets, losses, seed))
+            subsets.append(compare_with_smaller_parts(row, subsets, losses, seed))
     guessed = [frequency_loss(place.token) for place in places]
     return RandomParts(subsets, float(np.exp(np.mean(guessed))))
 
@@ -122,7 +122,7 @@ def random_targets(
     return targets
 
 
-def loss_of_frequencies(
+def loss_of_token_frequencies(
     model: TransformersWriter, encodings: Sequence[Encoding]
 ) -> Callable[[int], float]:
     """−log of how often a token stands in the texts, without the place that is asked about.
@@ -168,7 +168,7 @@ def subset_perplexity(
     )
 
 
-def compare_with_fewer(
+def compare_with_smaller_parts(
     row: SubsetPerplexity,
     smaller: Sequence[SubsetPerplexity],
     losses: Sequence[dict[Size, float]],

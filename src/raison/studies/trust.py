@@ -17,7 +17,7 @@ from raison.core.json_record import Record
 from raison.core.records import Explanation
 from raison.core.registry import methods, metrics
 from raison.core.spec import Spec
-from raison.engine import scores_again
+from raison.engine import method_scores_again
 from raison.methods.base import Method
 from raison.metrics.base import Metric, Numbers, Subject
 from raison.metrics.metric_runner import measure_explanations
@@ -77,7 +77,7 @@ def trust_each(
 
     subjects = []
     for explanation in explanations:
-        compared = [explanation, reference, *random_orders(explanation, seed)]
+        compared = [explanation, reference, *random_orders_for_trust(explanation, seed)]
         for each in compared:
             subjects.append(Subject(each, model=model, removal=removal))
     built = [metrics.build(name) for name in METRICS]
@@ -92,7 +92,7 @@ def trust_each(
     size = len(subjects) // len(explanations)
     for place, explanation in enumerate(explanations):
         rows_of_explanation = rows[place * size : (place + 1) * size]
-        numbers, curves = compare_with_random(built, rows_of_explanation)
+        numbers, curves = compare_with_chance(built, rows_of_explanation)
         method = build_method_or_search(explanation.method)
         stability = stability_over_seeds(model, method, explanation)
         verdict, sentences = trust_verdict(explanation, numbers, stability)
@@ -100,7 +100,7 @@ def trust_each(
     return results
 
 
-def compare_with_random(
+def compare_with_chance(
     built: Sequence[Metric], rows: Sequence[Numbers]
 ) -> tuple[Comparisons, Curves]:
     """Each metric's numbers and curves: of an explanation (row 0), of leave-one-out (row 1) and of random orders."""
@@ -113,22 +113,22 @@ def compare_with_random(
             column.append(float(row[key.name]))
         values[key.name] = np.array(column)
         higher = key.direction == "higher"
-        comparisons[key.name] = against_random(values[key.name], higher)
-    inserted = standardised_values(values["insertion"])
-    deleted = standardised_values(values["deletion"])
+        comparisons[key.name] = number_against_chance(values[key.name], higher)
+    inserted = standardised_trust_values(values["insertion"])
+    deleted = standardised_trust_values(values["deletion"])
     both = inserted - deleted
-    comparisons["order"] = against_random(both, higher=True)
+    comparisons["order"] = number_against_chance(both, higher=True)
 
     curves = {}
     for name in ("deletion", "insertion"):
         lines = []
         for row in rows:
             lines.append(row[f"{name}_curve"])
-        curves[name] = curves_with_band(np.array(lines))
+        curves[name] = trust_curves_with_band(np.array(lines))
     return comparisons, curves
 
 
-def standardised_values(values: np.ndarray) -> np.ndarray:
+def standardised_trust_values(values: np.ndarray) -> np.ndarray:
     """In standard deviations from the mean of all orders but leave-one-out's, so that two metrics weigh the same.
 
     This explanation is among those orders: if it is one like the random ones, each is as likely to come first.
@@ -141,7 +141,7 @@ def standardised_values(values: np.ndarray) -> np.ndarray:
     return standard
 
 
-def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
+def number_against_chance(values: np.ndarray, higher: bool) -> dict[str, float]:
     """One number of this explanation, of leave-one-out and of random orders, in this order; and the share of chance.
 
     chance = (1 + random orders that do at least as well) / (1 + random orders): the p-value of a permutation test.
@@ -158,7 +158,7 @@ def against_random(values: np.ndarray, higher: bool) -> dict[str, float]:
     }
 
 
-def curves_with_band(lines: np.ndarray) -> dict[str, list[float]]:
+def trust_curves_with_band(lines: np.ndarray) -> dict[str, list[float]]:
     """The curves of this explanation and of leave-one-out, and the middle 90 % of the random ones."""
     low, high = np.quantile(lines[2:], [0.05, 0.95], axis=0)
     return {
@@ -172,23 +172,26 @@ def curves_with_band(lines: np.ndarray) -> dict[str, list[float]]:
 
 def explained_by_other_method(name: str, model: Model, explanation: Explanation) -> Explanation:
     """The same text, target and units by another method."""
-    scores = scores_again(model, methods.build(name), explanation)
+    scores = method_scores_again(model, methods.build(name), explanation)
     return replace(
         explanation, scores=scores, method=name, selected=None, order=None, diagnostics={}, parts={}
     )
 
 
-def random_orders(explanation: Explanation, seed: int) -> list[Explanation]:
+def random_orders_for_trust(explanation: Explanation, seed: int) -> list[Explanation]:
     """PAIRS random orders of the units, each followed by its reverse."""
     rng = np.random.default_rng([seed, int(explanation.encoding.content()[:12], 16)])
     found = []
     for _ in range(PAIRS):
         order = rng.permutation(len(explanation.units))
-        found += [in_order(explanation, order), in_order(explanation, order[::-1])]
+        found += [
+            explanation_in_order(explanation, order),
+            explanation_in_order(explanation, order[::-1]),
+        ]
     return found
 
 
-def in_order(explanation: Explanation, order: np.ndarray) -> Explanation:
+def explanation_in_order(explanation: Explanation, order: np.ndarray) -> Explanation:
     """The units in this order, with a rationale of the same size where there is one."""
     scores = np.empty(len(order))
     scores[order] = np.arange(len(order), 0, -1)
@@ -215,7 +218,7 @@ def stability_over_seeds(model: Model, method: Method, explanation: Explanation)
     for seed in range(SEEDS):
         progress.report(seed, SEEDS, "seeds")
         with progress.silence():
-            scores.append(scores_again(model, method, explanation, seed=seed))
+            scores.append(method_scores_again(model, method, explanation, seed=seed))
         if seed == 1 and np.array_equal(scores[0], scores[1]):
             return None
     return min(spearman(a, b) for i, a in enumerate(scores) for b in scores[:i])

@@ -36,12 +36,12 @@ def trust_verdict(
     """One of VERDICTS, and in words: the verdict, then what each test found."""
     verdict, reason = verdict_with_reason(explanation, numbers, stability)
     sentences = [f"{verdict.capitalize()}: {reason}"]
-    if orders_units(explanation):
-        sentences.append(compared_with_chance(explanation, numbers))
+    if explanation_orders_units(explanation):
+        sentences.append(trust_sentence_on_chance(explanation, numbers))
         if Spec.parse(explanation.method).name != "leave_one_out":
-            sentences.append(compared_with_leave_one_out(explanation, numbers["deletion"]))
-    sentences.append(effect_of_strongest(explanation, numbers))
-    sentences.append(agreement_across_seeds(stability))
+            sentences.append(trust_sentence_on_leave_one_out(explanation, numbers["deletion"]))
+    sentences.append(trust_sentence_on_strongest_units(explanation, numbers))
+    sentences.append(trust_sentence_on_seeds(stability))
     return verdict, sentences
 
 
@@ -51,50 +51,56 @@ def verdict_with_reason(
     """The verdict and its reason."""
     units = f"{explanation.units.level}s"
     chance = numbers["order"]["chance"]
-    if not orders_units(explanation):
+    if not explanation_orders_units(explanation):
         return "inconclusive", "it puts nothing in order, so there is nothing to trust or to doubt."
     if len(explanation.units) < FEWEST:
         return (
             "inconclusive",
             f"{len(explanation.units)} {units} are too few to tell an order from chance.",
         )
-    if not anything_moves(numbers):
-        return "inconclusive", f"{name_of_value(explanation)} stays the same, whatever is removed."
+    if not trust_value_moves(numbers):
+        return (
+            "inconclusive",
+            f"{name_of_trust_value(explanation)} stays the same, whatever is removed.",
+        )
     if chance >= WORSE_THAN_CHANCE:
         return (
             "contradicted",
-            f"{percent(chance)} of random orders explain this prediction as well or better.",
+            f"{format_trust_percent(chance)} of random orders explain this prediction as well or better.",
         )
     if chance >= LIKE_CHANCE:
-        return "like chance", f"{percent(chance)} of random orders explain this prediction as well."
+        return (
+            "like chance",
+            f"{format_trust_percent(chance)} of random orders explain this prediction as well.",
+        )
     if stability is not None and stability < STEADY:
         return (
             "unsteady",
             f"other seeds put the {units} in another order. If the method draws samples, take more.",
         )
-    if refuted_by_removal(numbers):
+    if trust_refuted_by_removal(numbers):
         return "contradicted", (
             f"the {units} that it puts first matter less to the model than random {units}, alone or left out."
         )
     if chance <= BEATS_CHANCE:
         return "supported", (
-            f"at most {percent(chance)} of random orders explain this prediction as well, every seed gives this order, "
-            "and removal agrees."
+            f"at most {format_trust_percent(chance)} of random orders explain this prediction as well, "
+            "every seed gives this order, and removal agrees."
         )
     return "inconclusive", (
-        f"{percent(chance)} of random orders explain this prediction as well. That is too many to rely on it, and too "
-        "few to reject it."
+        f"{format_trust_percent(chance)} of random orders explain this prediction as well. "
+        "That is too many to rely on it, and too few to reject it."
     )
 
 
-def orders_units(explanation: Explanation) -> bool:
+def explanation_orders_units(explanation: Explanation) -> bool:
     """Whether some units are put before others."""
     if explanation.selected is not None:
         return bool(explanation.selected.any())
     return bool(np.ptp(explanation.scores))
 
 
-def anything_moves(numbers: Numbers) -> bool:
+def trust_value_moves(numbers: Numbers) -> bool:
     """Whether removing units changes the value at all."""
     order = numbers["order"]
     this = abs(order["this"] - order["random"])
@@ -102,7 +108,7 @@ def anything_moves(numbers: Numbers) -> bool:
     return this > SAME or leave_one_out > SAME
 
 
-def refuted_by_removal(numbers: Numbers) -> bool:
+def trust_refuted_by_removal(numbers: Numbers) -> bool:
     """Whether random units of the same number matter more than the strongest ones, left out or alone."""
     without = numbers["comprehensiveness"]
     alone = numbers["sufficiency"]
@@ -111,54 +117,54 @@ def refuted_by_removal(numbers: Numbers) -> bool:
     return matters_less_left_out or matters_less_alone
 
 
-def compared_with_chance(explanation: Explanation, numbers: Numbers) -> str:
+def trust_sentence_on_chance(explanation: Explanation, numbers: Numbers) -> str:
     units = f"{explanation.units.level}s"
     removed = numbers["deletion"]["chance"]
     restored = numbers["insertion"]["chance"]
     return (
-        f"Of random orders {percent(removed)} do as well when {units} are taken away, and {percent(restored)} when "
-        "they are put back."
+        f"Of random orders {format_trust_percent(removed)} do as well when {units} are taken away, "
+        f"and {format_trust_percent(restored)} when they are put back."
     )
 
 
-def compared_with_leave_one_out(explanation: Explanation, deletion: Mapping[str, float]) -> str:
+def trust_sentence_on_leave_one_out(explanation: Explanation, deletion: Mapping[str, float]) -> str:
     this = deletion["this"]
     leave_one_out = deletion["leave_one_out"]
     if abs(this - leave_one_out) < NEAR:
         return "Taking away in its order does as much as in that of leave-one-out."
     word = "more" if this < leave_one_out else "less"
-    value = name_of_value(explanation)
+    value = name_of_trust_value(explanation)
     return (
         f"Taking away in its order does {word} than in that of leave-one-out: {value} is {this:.3f} on the way, "
         f"against {leave_one_out:.3f}."
     )
 
 
-def effect_of_strongest(explanation: Explanation, numbers: Numbers) -> str:
+def trust_sentence_on_strongest_units(explanation: Explanation, numbers: Numbers) -> str:
     alone = numbers["sufficiency"]
     without = numbers["comprehensiveness"]
     part = f"its strongest {explanation.units.level}s"
     them = "them"
     if explanation.selected is not None:
         part, them = "the rationale", "it"
-    value = name_of_value(explanation)
-    value_alone = change_in_words(alone["this"])
-    random_alone = change_in_words(alone["random"])
-    value_without = change_in_words(without["this"])
-    random_without = change_in_words(without["random"])
+    value = name_of_trust_value(explanation)
+    value_alone = trust_change_in_words(alone["this"])
+    random_alone = trust_change_in_words(alone["random"])
+    value_without = trust_change_in_words(without["this"])
+    random_without = trust_change_in_words(without["random"])
     return (
         f"With {part} alone {value} {value_alone} (random parts of the same size: {random_alone})."
         f" Without {them} it {value_without} (random: {random_without})."
     )
 
 
-def agreement_across_seeds(stability: float | None) -> str:
+def trust_sentence_on_seeds(stability: float | None) -> str:
     if stability is None:
         return "It is the same with every seed."
-    return f"Two runs with other seeds have ranks that correlate by {format_correlation(stability)} or more."
+    return f"Two runs with other seeds have ranks that correlate by {format_trust_correlation(stability)} or more."
 
 
-def name_of_value(explanation: Explanation) -> str:
+def name_of_trust_value(explanation: Explanation) -> str:
     """What the numbers are about: a regression and a plain function have no probability."""
     if explanation.target.contrast:
         return "the preference over the contrast"
@@ -167,7 +173,7 @@ def name_of_value(explanation: Explanation) -> str:
     return "the probability"
 
 
-def change_in_words(fall: float) -> str:
+def trust_change_in_words(fall: float) -> str:
     """`falls by 0.104`, `rises by 0.104`."""
     size = f"{abs(fall):.3f}"
     if float(size) == 0:
@@ -175,13 +181,13 @@ def change_in_words(fall: float) -> str:
     return f"falls by {size}" if fall > 0 else f"rises by {size}"
 
 
-def percent(share: float) -> str:
+def format_trust_percent(share: float) -> str:
     """Rounded up, so that `at most 2 %` is never less than what was found."""
     rounded_up = math.ceil(100 * share - 1e-9)
     return f"{rounded_up} %"
 
 
-def format_correlation(value: float) -> str:
+def format_trust_correlation(value: float) -> str:
     """To three digits, with a minus sign of typography, and none before a zero."""
     rounded = round(value, 3) + 0.0
     return f"{rounded:.3f}".replace("-", "−")

@@ -12,7 +12,7 @@ from raison.core.artifact import Artifact
 from raison.core.errors import InputError, Unsupported
 from raison.core.json_record import Record
 from raison.core.records import Explanation, Target
-from raison.engine import scores_again
+from raison.engine import method_scores_again
 from raison.methods.base import Method
 from raison.methods.head_masks import head_strengths
 from raison.models.attention.without_heads import Muted
@@ -82,12 +82,12 @@ def answer_without_units(
         before=float(values[0]),
         after=float(values[1]),
         same=same,
-        instead="" if same else name_of_outcome(model, target, after),
+        instead="" if same else name_of_answer_instead(model, target, after),
         probable=tells_probability,
     )
 
 
-def name_of_outcome(model: Model, target: Target, ids: np.ndarray) -> str:
+def name_of_answer_instead(model: Model, target: Target, ids: np.ndarray) -> str:
     """The name of what is predicted instead, where it has one."""
     if target.kind in ("token", "text") and isinstance(model, TextGenerator):
         numbers = []
@@ -106,10 +106,10 @@ def name_of_outcome(model: Model, target: Target, ids: np.ndarray) -> str:
 
 def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
     """Every head of a model: how much of the answer it carries here, and what kind it is, where that was measured."""
-    kinds, carried = carried_by_heads(model, explanation)
+    kinds, carried = answer_carried_by_heads(model, explanation)
     total = carried.sum()
     shares = carried / total if total else carried
-    heads = HeadsOfAnswer(maps=tuple(names_of_maps(kinds)), carried=shares.tolist())
+    heads = HeadsOfAnswer(maps=tuple(names_of_head_maps(kinds)), carried=shares.tolist())
     if not model.head_statistics:
         return heads
 
@@ -119,7 +119,7 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
         return heads
     syntactic_rows = []
     for row in syntactic:
-        syntactic_rows.append(finite_or_none(row))
+        syntactic_rows.append(finite_head_values(row))
     return replace(
         heads,
         syntactic=tuple(syntactic_rows),
@@ -129,7 +129,7 @@ def heads_of_answer(model: Model, explanation: Explanation) -> HeadsOfAnswer:
     )
 
 
-def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str], np.ndarray]:
+def answer_carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str], np.ndarray]:
     """The kind of each attention map, and [maps heads] Σ |attention × gradient| of each head.
 
     How far the answer would move, to first order, if the head looked elsewhere.
@@ -153,7 +153,7 @@ def carried_by_heads(model: Model, explanation: Explanation) -> tuple[list[str],
     return kinds, np.array(carried)
 
 
-def finite_or_none(values: np.ndarray) -> tuple[float | None, ...]:
+def finite_head_values(values: np.ndarray) -> tuple[float | None, ...]:
     """JSON has no infinity: what was not measured is None."""
     finite = []
     for value in values.tolist():
@@ -161,7 +161,7 @@ def finite_or_none(values: np.ndarray) -> tuple[float | None, ...]:
     return tuple(finite)
 
 
-def names_of_maps(kinds: Sequence[str]) -> list[str]:
+def names_of_head_maps(kinds: Sequence[str]) -> list[str]:
     """The maps by their numbers; where there are several kinds, each kind is counted by itself."""
     if len(set(kinds)) <= 1:
         return [str(row) for row in range(len(kinds))]
@@ -175,7 +175,7 @@ def explain_without_heads(
     model: Model, method: Method, explanation: Explanation, off: Sequence[tuple[int, int]]
 ) -> Explanation:
     """The same text and target explained without some heads; how the value changes is in the diagnostics."""
-    _, carried = carried_by_heads(model, explanation)
+    _, carried = answer_carried_by_heads(model, explanation)
     maps, heads = carried.shape
     quiet: Any = Muted(
         model, off, maps, heads
@@ -188,7 +188,7 @@ def explain_without_heads(
         "value_before": answer_without_units(model, explanation, []).before,
         "value_without_heads": answer_without_units(quiet, explanation, []).before,
     }
-    scores = scores_again(quiet, method, explanation)
+    scores = method_scores_again(quiet, method, explanation)
     return replace(
         explanation, scores=scores, parts={}, diagnostics={**explanation.diagnostics, **changed}
     )

@@ -46,10 +46,10 @@ def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     for text in texts:
         counts.update(WORD.findall(text))
 
-    before = len(ids_of_own_tokens(model, BEFORE))
+    before = len(ids_of_word_tokens(model, BEFORE))
     words: list[str] = []
     for word, _ in counts.most_common():
-        ids = ids_of_own_tokens(model, f"{BEFORE} {word} {word}")
+        ids = ids_of_word_tokens(model, f"{BEFORE} {word} {word}")
         is_one_token = len(ids) == before + 2 and ids[-1] == ids[-2]
         if is_one_token:
             words.append(f" {word}")
@@ -58,7 +58,7 @@ def frequent_words(model: Any, texts: Iterable[str], count: int) -> list[str]:
     return words
 
 
-def ids_of_own_tokens(model: Any, text: str) -> np.ndarray:
+def ids_of_word_tokens(model: Any, text: str) -> np.ndarray:
     """The ids of a text's own tokens."""
     (encoding,) = model.encode([Example(text)])
     return np.asarray(encoding.ids[~encoding.fixed])

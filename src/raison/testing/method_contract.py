@@ -27,20 +27,25 @@ from raison.models.protocol import (
 )
 from raison.testing.model_contract import (
     Text,
-    example_texts,
+    example_texts_of_contract,
     float64_for_exact_models,
     model_state_hash,
-    with_padding,
+    model_with_padding,
 )
 from raison.testing.tiny import FAMILIES, tiny_model
 
-__all__ = ["check_method", "remembering_tiny_model", "tiny_models_for", "with_remembered_answers"]
+__all__ = [
+    "check_method",
+    "remembering_model_for_method",
+    "tiny_models_for_method",
+    "with_remembered_answers",
+]
 
 
 # -- the models on which a method is tried -------------------------------------------------------------------
 
 
-def tiny_models_for(method: Method, every: int = 1) -> Iterator[InspectableModel]:
+def tiny_models_for_method(method: Method, every: int = 1) -> Iterator[InspectableModel]:
     """Tiny models of every family and task that offer what the method needs; or every so-manyth of them.
 
     Sorted by task: three tasks of each encoder, counted by threes, would be the same task of all of them.
@@ -53,13 +58,13 @@ def tiny_models_for(method: Method, every: int = 1) -> Iterator[InspectableModel
 
     first = sum(method.name.encode()) % every
     for family, task in pairs[first::every]:
-        model = remembering_tiny_model(family, task)
+        model = remembering_model_for_method(family, task)
         if method.needs <= model.offers:
             yield model
 
 
 @functools.cache
-def remembering_tiny_model(family: str, task: str) -> InspectableModel:
+def remembering_model_for_method(family: str, task: str) -> InspectableModel:
     """A tiny model that is loaded once and remembers, for contracts of methods.
 
     Loading, predicting and resolving targets do not depend on the method, and are most of the time of a contract. That
@@ -121,7 +126,9 @@ def check_method(
     On one model, or on tiny models of every family and task; `every=3` takes a third of them.
     """
     method = methods.build(spec) if isinstance(spec, str) else spec
-    models: Iterable[Model] = [model] if model is not None else tiny_models_for(method, every)
+    models: Iterable[Model] = (
+        [model] if model is not None else tiny_models_for_method(method, every)
+    )
     for each in models:
         with float64_for_exact_models(each):
             check_method_on_model(method, each, tolerance)
@@ -134,30 +141,30 @@ def check_method_on_model(method: Method, model: Model, tolerance: float) -> Non
         f"{method.name}: the spec {method.spec()} does not give the same method back"
     )
     where = f"{method.name} on {model.name}"
-    texts = example_texts(model)
+    texts = example_texts_of_contract(model)
     before = model_state_hash(model) if isinstance(model, InspectableModel) else ""
 
-    together = explain_by_tokens(model, texts, method)
+    together = explain_tokens_by_method(model, texts, method)
     for explanation in together:
-        check_explanation(explanation, method, where)
-    a_second_time = explain_by_tokens(model, texts, method)
-    check_equal_scores(together, a_second_time, 0.0, f"{where}: a second call differs")
+        check_explanation_of_method(explanation, method, where)
+    a_second_time = explain_tokens_by_method(model, texts, method)
+    check_equal_scores_of_method(together, a_second_time, 0.0, f"{where}: a second call differs")
     singles = []
     for text in texts:
-        singles += explain_by_tokens(model, [text], method)
+        singles += explain_tokens_by_method(model, [text], method)
     promise = f"{where}: a batch differs from single texts"
-    check_equal_scores(together, singles, tolerance, promise)
+    check_equal_scores_of_method(together, singles, tolerance, promise)
 
     if isinstance(model, InspectableModel):
         for side in model.runner.task.paddings[1:]:
-            padded = explain_by_tokens(with_padding(model, side), texts, method)
+            padded = explain_tokens_by_method(model_with_padding(model, side), texts, method)
             promise = f"{where}: {side} padding changes scores"
-            check_equal_scores(together, padded, tolerance, promise)
+            check_equal_scores_of_method(together, padded, tolerance, promise)
         unchanged = model_state_hash(model) == before
         assert unchanged, f"{where}: the user's model or tokenizer was changed"
 
 
-def check_explanation(explanation: Explanation, method: Method, where: str) -> None:
+def check_explanation_of_method(explanation: Explanation, method: Method, where: str) -> None:
     """A score for each unit, signs as the method says, and the same back from JSON."""
     scores = explanation.scores
     assert len(scores) == len(explanation.units) > 0, f"{where}: no scores"
@@ -167,12 +174,14 @@ def check_explanation(explanation: Explanation, method: Method, where: str) -> N
     assert read_back == explanation, f"{where}: JSON loses something"
 
 
-def explain_by_tokens(model: Model, texts: Sequence[Text], method: Method) -> list[Explanation]:
+def explain_tokens_by_method(
+    model: Model, texts: Sequence[Text], method: Method
+) -> list[Explanation]:
     """Explanations of all targets of the texts, token by token."""
     return list(explain(model, list(texts), method, units="token"))
 
 
-def check_equal_scores(
+def check_equal_scores_of_method(
     first: list[Explanation], second: list[Explanation], tolerance: float, promise: str
 ) -> None:
     """Refuse, with the promise that is broken, explanations whose tokens or scores differ."""

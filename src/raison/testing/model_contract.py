@@ -24,10 +24,10 @@ from raison.testing.precision import Float64
 __all__ = [
     "TEXTS",
     "check_model",
-    "example_texts",
+    "example_texts_of_contract",
     "float64_for_exact_models",
     "model_state_hash",
-    "with_padding",
+    "model_with_padding",
 ]
 
 TEXTS = [
@@ -44,14 +44,14 @@ QUESTIONS = [
 Text = str | tuple[str, str]  # a text, or a question and its context
 
 
-def example_texts(model: Model) -> list[Text]:
+def example_texts_of_contract(model: Model) -> list[Text]:
     """Three texts of different length that the model's task accepts."""
     if model.task == "qa":
         return list(QUESTIONS)
     return list(TEXTS)
 
 
-def examples_of_texts(texts: list[Text]) -> list[Example]:
+def examples_of_contract_texts(texts: list[Text]) -> list[Example]:
     """The texts as a model reads them."""
     return examples_of(texts)
 
@@ -108,7 +108,7 @@ def float64_for_exact_models(model: Model) -> AbstractContextManager[object]:
     return nullcontext()
 
 
-def with_padding(model: InspectableModel, side: str) -> InspectableModel:
+def model_with_padding(model: InspectableModel, side: str) -> InspectableModel:
     """The same adapter with padded batches; the view and the user's model are shared."""
     budget = replace(model.runner.budget, padding=side)
     return model.with_budget(budget)
@@ -135,7 +135,7 @@ def check_model(model: InspectableModel, *, tolerance: float = 1e-9) -> None:
 
 def check_removals(model: Model, encoding: Encoding, target: Target, tolerance: float) -> None:
     """Scores of kept sets: alike alone and in a batch, finite, and the same by `delete` as by `mask`."""
-    keep = random_kept_sets(encoding, target)
+    keep = random_kept_sets_of_contract(encoding, target)
     question = Question(encoding, target, keep)
     for removal in model.removals:
         (batched,) = model.score([question], removal=removal)
@@ -163,7 +163,7 @@ def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(distances.max())
 
 
-def random_kept_sets(encoding: Encoding, target: Target) -> np.ndarray:
+def random_kept_sets_of_contract(encoding: Encoding, target: Target) -> np.ndarray:
     """[6 t] random sets of the tokens that may be removed, with all others."""
     generator = np.random.default_rng(0)
     numbers = generator.random((6, len(encoding)))
@@ -175,8 +175,8 @@ def random_kept_sets(encoding: Encoding, target: Target) -> np.ndarray:
 
 def check_predictions(model: InspectableModel, tolerance: float) -> None:
     """What the model says of a text, and the targets that follow, whatever stands beside it in a batch."""
-    texts = example_texts(model)
-    examples = examples_of_texts(texts)
+    texts = example_texts_of_contract(model)
+    examples = examples_of_contract_texts(texts)
     encodings = model.encode(examples)
     alone = []
     targets_alone = []
@@ -186,7 +186,7 @@ def check_predictions(model: InspectableModel, tolerance: float) -> None:
         targets_alone.append(targets)
 
     for side in model.runner.task.paddings:
-        padded = with_padding(model, side)
+        padded = model_with_padding(model, side)
         where = f"{model.name}: a prediction depends on the batch ({side} padding)"
         in_batch = padded.predict(encodings)
         for one, other in zip(alone, in_batch, strict=True):

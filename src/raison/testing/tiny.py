@@ -67,17 +67,17 @@ def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     from transformers import PreTrainedTokenizerFast
 
     makers = {
-        "wordpiece": wordpiece_core,
-        "unigram": unigram_core,
-        "bytes": byte_pair_core,
-        "fallback": byte_fallback_core,
+        "wordpiece": wordpiece_tokenizer_core,
+        "unigram": unigram_tokenizer_core,
+        "bytes": byte_pair_tokenizer_core,
+        "fallback": byte_fallback_tokenizer_core,
     }
     if kind not in makers:
         raise ValueError(f"no tokenizer kind {kind!r}")
     core = makers[kind]()
     core.add_special_tokens(SPECIAL)
     if kind == "fallback":  # bytes are pieces of text, not special tokens
-        core = without_other_special_tokens(core)
+        core = tiny_core_without_other_special_tokens(core)
         pair, single = "[CLS] $A $B:1", "[CLS] $A"
     else:
         pair, single = "[CLS] $A [SEP] $B:1 [SEP]:1", "[CLS] $A [SEP]"
@@ -97,13 +97,18 @@ def tiny_tokenizer(kind: str) -> PreTrainedTokenizerFast:
     )
 
 
-def wordpiece_core() -> Tokenizer:
+def wordpiece_tokenizer_core() -> Tokenizer:
     """Letters and beginnings of words in lower case, as BERT has them."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    small_letters = letters_of_texts(str.lower)
+    small_letters = letters_for_tiny_tokenizer(str.lower)
     continued = ["##" + letter for letter in small_letters]
-    names = [*SPECIAL, *small_letters, *continued, *beginnings_of_words(str.lower, 2, 6)]
+    names = [
+        *SPECIAL,
+        *small_letters,
+        *continued,
+        *word_beginnings_for_tiny_tokenizer(str.lower, 2, 6),
+    ]
     ids: dict[str, int] = {}
     for number, name in enumerate(names):
         ids[name] = number
@@ -113,12 +118,12 @@ def wordpiece_core() -> Tokenizer:
     return core
 
 
-def unigram_core() -> Tokenizer:
+def unigram_tokenizer_core() -> Tokenizer:
     """Letters and beginnings of words with scores, as T5 has them."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    names = ["▁", *letters_of_texts(str)]
-    for piece in beginnings_of_words(str, 2, 5):
+    names = ["▁", *letters_for_tiny_tokenizer(str)]
+    for piece in word_beginnings_for_tiny_tokenizer(str, 2, 5):
         names += [piece, "▁" + piece]
     scores = [(name, 0.0) for name in SPECIAL]
     for name in dict.fromkeys(names):
@@ -130,7 +135,7 @@ def unigram_core() -> Tokenizer:
     return core
 
 
-def byte_pair_core() -> Tokenizer:
+def byte_pair_tokenizer_core() -> Tokenizer:
     """Pairs of bytes, as GPT-2 has them."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -145,7 +150,7 @@ def byte_pair_core() -> Tokenizer:
     return core
 
 
-def byte_fallback_core() -> Tokenizer:
+def byte_fallback_tokenizer_core() -> Tokenizer:
     """Pairs of letters, and bytes for what has none, as Llama has them."""
     from tokenizers import Tokenizer, decoders, models, normalizers, trainers
 
@@ -164,7 +169,7 @@ def byte_fallback_core() -> Tokenizer:
     return core
 
 
-def letters_of_texts(fold: Callable[[str], str]) -> list[str]:
+def letters_for_tiny_tokenizer(fold: Callable[[str], str]) -> list[str]:
     """Every character of the texts, in order of its code."""
     letters: set[str] = set()
     for text in TEXTS:
@@ -172,7 +177,9 @@ def letters_of_texts(fold: Callable[[str], str]) -> list[str]:
     return sorted(letter for letter in letters if not letter.isspace())
 
 
-def beginnings_of_words(fold: Callable[[str], str], shortest: int, longest: int) -> list[str]:
+def word_beginnings_for_tiny_tokenizer(
+    fold: Callable[[str], str], shortest: int, longest: int
+) -> list[str]:
     """Beginnings of the texts' words; made here because trainers give another vocabulary in each process."""
     beginnings = set()
     for text in TEXTS:
@@ -182,7 +189,7 @@ def beginnings_of_words(fold: Callable[[str], str], shortest: int, longest: int)
     return sorted(beginning for beginning in beginnings if len(beginning) >= shortest)
 
 
-def without_other_special_tokens(core: Tokenizer) -> Tokenizer:
+def tiny_core_without_other_special_tokens(core: Tokenizer) -> Tokenizer:
     """Take the byte tokens back out of the special ones."""
     from tokenizers import Tokenizer
 
@@ -229,7 +236,7 @@ def tiny_config(family: str, vocabulary: int) -> PretrainedConfig:
         pad_token_id=0,
     )
     rotary = dict(plain, num_key_value_heads=1, head_dim=8, bos_token_id=1, eos_token_id=2)
-    encoder_decoder = encoder_decoder_keywords(vocabulary)
+    encoder_decoder = encoder_decoder_config_keywords(vocabulary)
     makers: dict[str, Callable[[], PretrainedConfig]] = {
         "bert": lambda: t.BertConfig(**plain),
         "roberta": lambda: t.RobertaConfig(
@@ -307,7 +314,7 @@ def tiny_config(family: str, vocabulary: int) -> PretrainedConfig:
     return makers[family]()
 
 
-def encoder_decoder_keywords(vocabulary: int) -> Keywords:
+def encoder_decoder_config_keywords(vocabulary: int) -> Keywords:
     """The keywords of a BART config, or of one of its kind."""
     return dict(
         vocab_size=vocabulary,

@@ -11,7 +11,12 @@ import torch
 
 from raison.core.errors import InputError
 from raison.training.fit_settings import Measurements, Settings
-from raison.training.training_folder import BEST, CHECKPOINT, differing_setting, write_training_file
+from raison.training.training_folder import (
+    BEST,
+    CHECKPOINT,
+    differing_training_setting,
+    write_training_file,
+)
 
 __all__ = ["BEST", "BestEpochKeeper"]
 
@@ -98,7 +103,7 @@ class BestEpochKeeper:
         """What the file holds; one of another run is refused."""
         try:
             best = StoredBestEpoch(**torch.load(self.path, weights_only=True, map_location="cpu"))
-            other = differing_setting(self.settings, best.settings)
+            other = differing_training_setting(self.settings, best.settings)
         except Exception:  # torch has no one error for a file that it can't read
             raise InputError(
                 f"{self.path} is damaged or of another version: delete it and {CHECKPOINT} beside it to start anew."

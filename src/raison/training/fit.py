@@ -98,16 +98,16 @@ def fit(
     devices = []
     if training.device.type == "cuda":
         devices.append(training.device)
-    with stop_asked() as stop, torch.random.fork_rng(devices=devices):
+    with training_stop_asked() as stop, torch.random.fork_rng(devices=devices):
         nothing_done = not done.history and not done.step
         if fit_settings.before and look is not None and nothing_done:
-            done.history.append({"step": 0, **look_at_model(model, look, fit_settings)})
+            done.history.append({"step": 0, **look_at_trained_model(model, look, fit_settings)})
             watch.say(done, done.history[-1])
         while done.step < fit_settings.steps and not enough(done.history):
             training_step(training, done)
             seen = None
             if look is not None and fit_settings.looks_after(done.step):
-                seen = {"step": done.step, **look_at_model(model, look, fit_settings)}
+                seen = {"step": done.step, **look_at_trained_model(model, look, fit_settings)}
                 done.history.append(seen)
             last = done.step == fit_settings.steps or (seen is not None and enough(done.history))
             asked = stop()  # asked once: whoever is told so finds a checkpoint
@@ -157,7 +157,7 @@ def training_step(training: RunningTraining, done: FitProgress) -> None:
     total = 0.0
     first_part = done.step * fit_settings.accumulate
     for part in range(first_part, first_part + fit_settings.accumulate):
-        seed_dropout(training.device, fit_settings.seed * PRIME + part)
+        seed_training_dropout(training.device, fit_settings.seed * PRIME + part)
         batch = training.feed(part)
         with torch.autocast(training.device.type, torch.bfloat16, enabled=fit_settings.bfloat16):
             loss = training.loss(training.model, batch, part)
@@ -178,7 +178,7 @@ def training_step(training: RunningTraining, done: FitProgress) -> None:
     done.losses.append(total)
 
 
-def seed_dropout(device: torch.device, seed: int) -> None:
+def seed_training_dropout(device: torch.device, seed: int) -> None:
     """Seed the model's own dropout; torch.manual_seed looks for every kind of device, at 1 ms a call."""
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)
@@ -187,7 +187,9 @@ def seed_dropout(device: torch.device, seed: int) -> None:
 
 
 @torch.inference_mode()
-def look_at_model(model: torch.nn.Module, look: Look, fit_settings: FitSettings) -> Measurements:
+def look_at_trained_model(
+    model: torch.nn.Module, look: Look, fit_settings: FitSettings
+) -> Measurements:
     """What `look` sees; whatever it draws is a function of the seed, and the progress it reports is nobody's news."""
     model.eval()
     torch.manual_seed(fit_settings.seed)
@@ -237,12 +239,12 @@ class TrainingWatch:
         if steps > 0:
             seconds_of_step = (time.monotonic() - self.start) / steps
             left = seconds_of_step * (self.fit_settings.steps - done.step)
-            parts.append(f"{format_duration(left)} left")
+            parts.append(f"{format_training_duration(left)} left")
         what = ", ".join(parts)
         numbers = []
         for name, value in (seen or {}).items():
             if name != "step":
-                numbers.append(format_measurement(name, value))
+                numbers.append(format_training_measurement(name, value))
         if numbers:
             what = f"{what}; {', '.join(numbers)}"
         progress.report(done.step, self.fit_settings.steps, what)
@@ -262,20 +264,20 @@ def progress_log_lines(every: float = 15.0) -> Callable[[int, int, str], None]:
     return listener
 
 
-def format_duration(seconds: float) -> str:
+def format_training_duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min"
 
 
-def format_measurement(name: str, value: object) -> str:
+def format_training_measurement(name: str, value: object) -> str:
     if isinstance(value, float):
         return f"{name} {value:.4g}"
     return f"{name} {value}"
 
 
 @contextmanager
-def stop_asked() -> Iterator[Callable[[], bool]]:
+def training_stop_asked() -> Iterator[Callable[[], bool]]:
     """Whether someone wants the run to stop: asked between two steps, so that no step is cut in half."""
     asked: list[int] = []
     if (

@@ -46,7 +46,7 @@ def examples_by_part(
     others = [*parts["dev"], *parts.get("test", [])]
     copies = set(overlap(parts["train"], others))
     left_out["train, left out: in dev or test as well"] = len(copies)
-    parts["train"] = examples_without(parts["train"], copies)
+    parts["train"] = labelled_examples_without(parts["train"], copies)
     if not parts["train"]:
         raise InputError(
             "All texts to train on stand in its development or test part as well: give other texts."
@@ -97,12 +97,12 @@ def hold_out_development_part(parts: Parts, share: float, seed: int, *, keep_cla
             "No text can be held out, since no class has two: give more texts of each class."
         )
     parts["dev"] = [example for number, example in enumerate(train) if number in held]
-    parts["train"] = examples_without(train, held)
+    parts["train"] = labelled_examples_without(train, held)
 
 
 def only_texts_of_their_class(examples: Sequence[Example], held: AbstractSet[int]) -> set[int]:
     """Of the texts that are to be held out, the first of each class that no other text has."""
-    trained = {str(example.label) for example in examples_without(examples, held)}
+    trained = {str(example.label) for example in labelled_examples_without(examples, held)}
     first: dict[str, int] = {}
     for number in sorted(held):
         label = str(examples[number].label)
@@ -111,7 +111,9 @@ def only_texts_of_their_class(examples: Sequence[Example], held: AbstractSet[int
     return set(first.values())
 
 
-def examples_without(examples: Sequence[Example], numbers: AbstractSet[int]) -> list[Example]:
+def labelled_examples_without(
+    examples: Sequence[Example], numbers: AbstractSet[int]
+) -> list[Example]:
     """The examples but those of some numbers."""
     return [example for number, example in enumerate(examples) if number not in numbers]
 

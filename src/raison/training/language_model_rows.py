@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 __all__ = [
     "TrainingMaterial",
     "TrainingRow",
-    "check_vocabulary",
-    "join_materials",
+    "check_vocabulary_of_language_model",
+    "join_language_materials",
+    "language_model_blocks",
+    "language_model_examples",
     "split_held_out",
-    "text_blocks",
-    "training_examples",
 ]
 
 STRANGE = 0.05  # share of unknown pieces from which the vocabulary does not fit
@@ -89,7 +89,7 @@ def split_held_out(
 # -- texts ----------------------------------------------------------------------------------------------------
 
 
-def training_examples(
+def language_model_examples(
     data: object, *, split: str | None, data_dir: str | Path | None, limit: int | None, prose: bool
 ) -> list[Example]:
     """The examples of a file, a data set or a list; plain text is read as a whole where `prose` is wanted."""
@@ -98,26 +98,26 @@ def training_examples(
             raise InputError(
                 f"A {type(data).__name__} is nothing to train on: give texts, pairs of texts or Examples."
             )
-        examples = [training_example(item) for item in data]
+        examples = [language_model_example(item) for item in data]
         if not examples:
             raise InputError("The list of texts is empty: give at least one text.")
         return examples[:limit]
 
     name, params = parse_data_spec(str(data))
     if split is None and name in datasets:
-        split = training_split(name)
+        split = language_model_split(name)
     is_file = name not in datasets and Path(name).is_file()
     if (
         prose
         and is_file
         and "level" not in params
-        and is_plain_text(Path(name), params.get("format", ""))
+        and is_plain_training_text(Path(name), params.get("format", ""))
     ):
         return open_dataset(str(data), split, limit, data_dir, level="file").examples
     return open_dataset(str(data), split, limit, data_dir).examples
 
 
-def training_split(name: str) -> str:
+def language_model_split(name: str) -> str:
     """The part of a data set that is trained on where nobody names one."""
     splits = datasets[name].splits
     for split in ("train", *DEVELOPMENT):
@@ -128,7 +128,7 @@ def training_split(name: str) -> str:
     )
 
 
-def is_plain_text(path: Path, named_format: object) -> bool:
+def is_plain_training_text(path: Path, named_format: object) -> bool:
     """Whether a file is plain text by its ending, and nobody says that it is something else."""
     if named_format not in ("", "txt"):
         return False
@@ -138,7 +138,7 @@ def is_plain_text(path: Path, named_format: object) -> bool:
         return False
 
 
-def training_example(item: object) -> Example:
+def language_model_example(item: object) -> Example:
     """A text, or a pair of a source and its translation, as an example."""
     if isinstance(item, Example):
         return item
@@ -154,7 +154,7 @@ def training_example(item: object) -> Example:
 # -- blocks ---------------------------------------------------------------------------------------------------
 
 
-def text_blocks(
+def language_model_blocks(
     model: InspectableModel,
     examples: Iterable[Example],
     *,
@@ -174,8 +174,8 @@ def text_blocks(
         )
     pieces = model.codec("text")
     lead = [int(i) for i in pieces.ids[: int(np.argmin(pieces.special))]]
-    stream = tokens_of_texts(model, examples, most)
-    check_vocabulary(model, stream)
+    stream = language_model_tokens(model, examples, most)
+    check_vocabulary_of_language_model(model, stream)
 
     room = length - len(lead)
     count = len(stream) // room
@@ -200,7 +200,7 @@ def text_blocks(
     return TrainingMaterial(split.train, split.held, len(lead), counts)
 
 
-def tokens_of_texts(
+def language_model_tokens(
     model: InspectableModel, examples: Iterable[Example], most: int | None
 ) -> np.ndarray:
     """All texts as one sequence of tokens, each with an end of line; at most so many, so that no more are cut."""
@@ -218,7 +218,7 @@ def tokens_of_texts(
     return np.concatenate(pieces)[:most]
 
 
-def join_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
+def join_language_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
     """Blocks of several texts as one material; each has held out its own share, and they take turns there."""
     first = parts[0]
     if len(parts) == 1:
@@ -239,7 +239,7 @@ def join_materials(parts: Sequence[TrainingMaterial]) -> TrainingMaterial:
 # -- checks ---------------------------------------------------------------------------------------------------
 
 
-def check_vocabulary(model: InspectableModel, ids: np.ndarray) -> None:
+def check_vocabulary_of_language_model(model: InspectableModel, ids: np.ndarray) -> None:
     """Refuse tokens that the model does not have, or a text that the tokenizer can't spell."""
     if not len(ids):
         raise InputError("The tokenizer makes no tokens of this text: give some words.")

@@ -34,7 +34,7 @@ def wrap_with_lora(model: nn.Module, rank: int, *, seed: int, name: str) -> Peft
 
     linear = {}
     for path, module in model.named_modules():
-        if isinstance(module, (nn.Linear, Conv1D)) and stands_in_block(path, model):
+        if isinstance(module, (nn.Linear, Conv1D)) and lora_stands_in_block(path, model):
             linear[path] = module
     if not linear:
         raise Unsupported(f"{name} has no linear layers in its blocks: train it without LoRA.")
@@ -50,7 +50,7 @@ def wrap_with_lora(model: nn.Module, rank: int, *, seed: int, name: str) -> Peft
         return peft.get_peft_model(model, config)
 
 
-def stands_in_block(path: str, model: nn.Module) -> bool:
+def lora_stands_in_block(path: str, model: nn.Module) -> bool:
     """Whether a module stands in a list of blocks; a head does not."""
     while "." in path:
         path = path.rpartition(".")[0]

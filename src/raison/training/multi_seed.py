@@ -59,21 +59,21 @@ def train_with_seeds(
     check_folder(folder, lambda name: RUN.fullmatch(name) is not None, "several runs (--out)")
     places = [folder / f"run-{number}" for number in range(runs)]
     for number, place in enumerate(places):  # before the first is trained
-        if finished_run_report(place, seed + number, same) is None:
+        if report_of_finished_seed(place, seed + number, same) is None:
             check_training_folder(place, REPORT)
 
     reports = []
     for number, place in enumerate(places):
         progress.report(number, runs, f"run {number + 1} of {runs}")
-        report = finished_run_report(place, seed + number, same)
+        report = report_of_finished_seed(place, seed + number, same)
         reports.append(report or one(place, seed + number))
-    summary = summary_of_runs(reports)
+    summary = summary_of_seeds(reports)
     with write_training_file(folder / RUNS) as half:
         half.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     return summary
 
 
-def summary_of_runs(reports: list[Report]) -> Report:
+def summary_of_seeds(reports: list[Report]) -> Report:
     """Mean and deviation of several runs."""
     first = reports[0]
     summary: Report = {
@@ -86,7 +86,7 @@ def summary_of_runs(reports: list[Report]) -> Report:
             numbers = [report[part] for report in reports]
             summary[part] = mean_and_deviation_of_runs(numbers)
     if any(report.get("troubles") for report in reports):
-        summary["troubles"] = troubles_of_runs(reports)
+        summary["troubles"] = troubles_of_seeds(reports)
     return summary
 
 
@@ -103,7 +103,7 @@ def mean_and_deviation_of_runs(measured: list[dict[str, float]]) -> dict[str, di
     return found
 
 
-def troubles_of_runs(reports: list[Report]) -> list[str]:
+def troubles_of_seeds(reports: list[Report]) -> list[str]:
     """What went wrong, run by run."""
     troubles = []
     for number, report in enumerate(reports):
@@ -111,7 +111,9 @@ def troubles_of_runs(reports: list[Report]) -> list[str]:
     return troubles
 
 
-def finished_run_report(place: Path, seed: int, same: Callable[[Report], bool]) -> Report | None:
+def report_of_finished_seed(
+    place: Path, seed: int, same: Callable[[Report], bool]
+) -> Report | None:
     """The report of a run that is done, if there is one; it must be of the same experiment."""
     if not (place / REPORT).exists():
         return None

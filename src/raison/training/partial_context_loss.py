@@ -17,7 +17,7 @@ from raison.training.language_model_rows import TrainingRow
 from raison.training.padding import pad_rows
 from raison.training.seeds import seeded_generator
 from raison.training.word_dropout import DropoutSide, KeepRule, Keeps, draw_keeps
-from raison.training.word_dropout_attention import keeping_only
+from raison.training.word_dropout_attention import attention_keeping_only
 
 __all__ = ["PartialContextLoss", "TokenSubsets", "draw_token_subsets", "subset_perplexities"]
 
@@ -94,7 +94,7 @@ class PartialContextLoss:
 
     def surprise(self, inputs: Inputs, labels: torch.Tensor, keeps: Keeps | None) -> torch.Tensor:
         """[b s] − log p of each label; 0 where there is none."""
-        with keeping_only(keeps):
+        with attention_keeping_only(keeps):
             logits = self.learner(**inputs, use_cache=False).logits
         if logits.dtype != torch.float64:
             logits = logits.float()
@@ -220,17 +220,17 @@ def draw_token_subsets(
     last = place_if_chosen.amax(1, keepdim=True)
 
     fixed_real = fixed & real
-    kept_of_target = keep_for_all_heads(of_target | fixed_real, target)
+    kept_of_target = dropout_keep_for_all_heads(of_target | fixed_real, target)
     keeps = Keeps(target=kept_of_target)
     if two_sides:
         of_source = chosen[:, width:]
-        kept_of_source = keep_for_all_heads(of_source, source)
+        kept_of_source = dropout_keep_for_all_heads(of_source, source)
         keeps = replace(keeps, source=kept_of_source)
     rows_behind = (place > last) & may_go
     return TokenSubsets(keeps, rows_behind)
 
 
-def keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
+def dropout_keep_for_all_heads(keep: torch.Tensor, side: DropoutSide) -> torch.Tensor:
     """[b h t] one set for all heads."""
     one_head = keep[:, None]
     expanded = one_head.expand(-1, side.heads, -1)

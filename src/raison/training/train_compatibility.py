@@ -31,9 +31,9 @@ from raison.training.fit_settings import FitSettings, Measurements, Settings
 from raison.training.language_model_rows import (
     TrainingMaterial,
     TrainingRow,
-    join_materials,
-    text_blocks,
-    training_examples,
+    join_language_materials,
+    language_model_blocks,
+    language_model_examples,
 )
 from raison.training.lora_training import wrap_with_lora, write_lora_adapter
 from raison.training.partial_context_loss import PartialContextLoss
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REPORT",
+    "base_name_for_trained_adapter",
     "compatibility_training_of",
-    "name_for_adapter",
+    "copy_for_compatibility",
     "train_compatibility",
-    "trainable_copy",
 ]
 
 REPORT = "training.json"
@@ -102,7 +102,7 @@ def train_compatibility(
     prepare_training_folder(folder, REPORT)
     texts = CompatibilityTexts(data, split=split, data_dir=data_dir, limit=limit, tokens=tokens)
     material = compatibility_material(opened, texts, training, folder)
-    learner = trainable_copy(opened, training)
+    learner = copy_for_compatibility(opened, training)
     rule = keep_rule_of(training.keep)
     heads = heads_within_reach(learner, opened.name)
     contexts = PartialContextLoss(learner, opened, rule, training, heads, material.lead)
@@ -125,7 +125,7 @@ def train_compatibility(
     with word_dropout_attention(learner):
         done = fit(learner, groups, feed, contexts.loss, fit_settings, look)
         if half and training.lora:
-            round_to_half(trained)  # what is measured is what is written
+            round_trained_to_half(trained)  # what is measured is what is written
         after = contexts.measure(material.held[:TESTED])
     report = {
         "what": "compatibility",
@@ -136,17 +136,17 @@ def train_compatibility(
         **asdict(training),
         "keep": str(rule.spec()),
         "lr": training.rate,
-        "counts": {**material.counts, "parameters trained": count_parameters(trained)},
+        "counts": {**material.counts, "parameters trained": count_trained_parameters(trained)},
         "tokens trained on": count_trained_tokens(feed, training),
-        "before": measure_untrained(opened, contexts, material.held[:TESTED]),
+        "before": measure_untrained_model(opened, contexts, material.held[:TESTED]),
         "after": after,
         "history": done.history,
         "losses": [round(loss, 5) for loss in done.losses],
         "CPU minutes": round(done.seconds / 60, 1),
-        "versions": package_versions(training),
+        "versions": package_versions_of_training(training),
         "command": command,
     }
-    base = base or name_for_adapter(model, opened)
+    base = base or base_name_for_trained_adapter(model, opened)
     write_compatibility_model(learner, opened, folder, report, half=half, base=base)
     return report
 
@@ -177,11 +177,11 @@ def compatibility_fit_settings(
     )
 
 
-def measure_untrained(
+def measure_untrained_model(
     opened: TransformersWriter, contexts: PartialContextLoss, rows: Sequence[TrainingRow]
 ) -> Measurements:
     """The perplexities of the model as it came."""
-    untrained = model_in_float32(clone_of(opened.hf))
+    untrained = model_to_train_in_float32(clone_of(opened.hf))
     with word_dropout_attention(untrained):
         return replace(contexts, learner=untrained).measure(rows)
 
@@ -242,7 +242,7 @@ def compatibility_material(
     two_sides = opened.task == "seq2seq"
     read = []
     for part in split_joined_data(texts.data):
-        examples = training_examples(
+        examples = language_model_examples(
             part, split=texts.split, data_dir=texts.data_dir, limit=texts.limit, prose=not two_sides
         )
         read.append(examples)
@@ -258,7 +258,7 @@ def compatibility_material(
         )
     parts = []
     for examples in read:
-        part_blocks = text_blocks(
+        part_blocks = language_model_blocks(
             opened,
             examples,
             length=training.length,
@@ -267,19 +267,21 @@ def compatibility_material(
             most=texts.tokens,
         )
         parts.append(part_blocks)
-    return join_materials(parts)
+    return join_language_materials(parts)
 
 
-def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) -> Transformer:
+def copy_for_compatibility(
+    opened: TransformersWriter, training: CompatibilityTraining
+) -> Transformer:
     """A copy of the user's model that may be trained: with LoRA it shares the weights, which stay frozen."""
     if training.lora:
         return wrap_with_lora(
-            model_in_float32(clone_of(opened.hf)),
+            model_to_train_in_float32(clone_of(opened.hf)),
             training.lora,
             seed=training.seed,
             name=opened.name,
         )
-    copied = model_in_float32(copy.deepcopy(opened.hf))
+    copied = model_to_train_in_float32(copy.deepcopy(opened.hf))
     for module in copied.modules():
         computed = "Sinusoidal" in type(module).__name__  # a table that is computed, not learned
         for parameter in module.parameters(recurse=False):
@@ -287,7 +289,7 @@ def trainable_copy(opened: TransformersWriter, training: CompatibilityTraining) 
     return copied
 
 
-def model_in_float32(model: Transformer) -> Transformer:
+def model_to_train_in_float32(model: Transformer) -> Transformer:
     """The model in float32 where it was less: small updates would be lost."""
     dtype = next(model.parameters()).dtype
     if dtype in (torch.float16, torch.bfloat16):
@@ -296,7 +298,7 @@ def model_in_float32(model: Transformer) -> Transformer:
 
 
 @torch.no_grad()
-def round_to_half(trained: Sequence[nn.Parameter]) -> None:
+def round_trained_to_half(trained: Sequence[nn.Parameter]) -> None:
     """Round weights to what float16 holds."""
     for parameter in trained:
         parameter.copy_(parameter.half().to(parameter.dtype))
@@ -305,7 +307,7 @@ def round_to_half(trained: Sequence[nn.Parameter]) -> None:
 # -- the result -----------------------------------------------------------------------------------------------
 
 
-def name_for_adapter(model: Any, opened: Model) -> str:
+def base_name_for_trained_adapter(model: Any, opened: Model) -> str:
     """What an adapter calls the model that it is for, so that `raison.load` finds it again: a name, or the folder."""
     if isinstance(model, (str, Path)) and Path(model).expanduser().exists():
         return str(Path(model).expanduser().resolve())
@@ -321,12 +323,12 @@ def count_trained_tokens(feed: BatchFeed[TrainingRow], training: CompatibilityTr
     return count
 
 
-def count_parameters(parameters: Sequence[nn.Parameter]) -> int:
+def count_trained_parameters(parameters: Sequence[nn.Parameter]) -> int:
     """Numbers in these parameters."""
     return sum(parameter.numel() for parameter in parameters)
 
 
-def package_versions(training: CompatibilityTraining) -> dict[str, str]:
+def package_versions_of_training(training: CompatibilityTraining) -> dict[str, str]:
     """The versions of the packages that a training rests on."""
     names = ["torch", "transformers"]
     if training.lora:

@@ -20,11 +20,11 @@ __all__ = [
     "OWN",
     "TrainingNotSaved",
     "check_training_folder",
-    "differing_setting",
+    "checkpoint_tensors_on_cpu",
+    "differing_training_setting",
     "prepare_training_folder",
     "restore_checkpoint",
     "save_checkpoint",
-    "tensors_on_cpu",
     "write_training_file",
     "writing_trained_model",
 ]
@@ -52,7 +52,7 @@ def write_training_file(
             yield half
     except (OSError, RuntimeError) as error:  # torch tells a failed write by a RuntimeError
         raise TrainingNotSaved(
-            f"{path} could not be written ({reason_of_failed_write(error).rstrip('.')}); {advice}."
+            f"{path} could not be written ({reason_of_failed_training_write(error).rstrip('.')}); {advice}."
         ) from error
 
 
@@ -65,12 +65,12 @@ def writing_trained_model(folder: Path) -> Iterator[None]:
         yield
     except (OSError, SafetensorError) as error:
         raise TrainingNotSaved(
-            f"The result could not be written to {str(folder)!r} ({reason_of_failed_write(error)}): make room, and the "
-            "same command writes it from the last checkpoint."
+            f"The result could not be written to {str(folder)!r} ({reason_of_failed_training_write(error)}): "
+            "make room, and the same command writes it from the last checkpoint."
         ) from None
 
 
-def reason_of_failed_write(error: Exception) -> str:
+def reason_of_failed_training_write(error: Exception) -> str:
     """What the system says about a failed write, or else the first line of what the library says."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -127,7 +127,7 @@ def save_checkpoint(
         "done": vars(done),
         "trained": [parameter.detach().cpu() for parameter in trained],
         "frozen": frozen,
-        "optimizer": tensors_on_cpu(
+        "optimizer": checkpoint_tensors_on_cpu(
             optimizer.state_dict()
         ),  # so that a run can go on on another device
     }
@@ -158,7 +158,7 @@ def restore_checkpoint(
         raise InputError(
             f"{path} can't be read ({first_line_of(error)}): delete it to start anew."
         ) from error
-    other = differing_setting(fit_settings.settings, settings)
+    other = differing_training_setting(fit_settings.settings, settings)
     if other is not None:
         raise InputError(
             f"{path} was made with another {other}: delete it, or give its settings to go on with it."
@@ -176,7 +176,9 @@ def restore_checkpoint(
     return done
 
 
-def differing_setting(now: Mapping[str, object], before: Mapping[str, object]) -> str | None:
+def differing_training_setting(
+    now: Mapping[str, object], before: Mapping[str, object]
+) -> str | None:
     """The first setting that is another one now, or that only one side has."""
     missing = object()
     for name in (*now, *before):
@@ -185,12 +187,12 @@ def differing_setting(now: Mapping[str, object], before: Mapping[str, object]) -
     return None
 
 
-def tensors_on_cpu(state: Any) -> Any:
+def checkpoint_tensors_on_cpu(state: Any) -> Any:
     """The same nest of dictionaries and lists with all tensors on the CPU."""
     if isinstance(state, torch.Tensor):
         return state.cpu()
     if isinstance(state, dict):
-        return {name: tensors_on_cpu(value) for name, value in state.items()}
+        return {name: checkpoint_tensors_on_cpu(value) for name, value in state.items()}
     if isinstance(state, (list, tuple)):
-        return [tensors_on_cpu(value) for value in state]
+        return [checkpoint_tensors_on_cpu(value) for value in state]
     return state

@@ -17,7 +17,7 @@ from raison.models.runner.generate import LONGEST
 from raison.training.language_model_rows import (
     TrainingMaterial,
     TrainingRow,
-    check_vocabulary,
+    check_vocabulary_of_language_model,
     split_held_out,
 )
 from raison.training.training_folder import OWN, write_training_file
@@ -44,14 +44,14 @@ def translation_material(
     """
     sources, asked = [], []
     for example in examples:
-        source = source_encoding(model, example, length)
+        source = translation_source_encoding(model, example, length)
         if source is not None:
             sources.append(source)
             asked.append(example)
     if own:
-        targets = own_targets(model, sources, out)
+        targets = own_translation_targets(model, sources, out)
     else:
-        targets = given_targets(model, sources, asked)
+        targets = given_translation_targets(model, sources, asked)
     rows = []
     for source, target in zip(sources, targets, strict=True):
         if len(target) <= length:
@@ -73,7 +73,9 @@ def translation_material(
     return TrainingMaterial(split.train, split.held, 0, counts)
 
 
-def source_encoding(model: TransformersWriter, example: Example, length: int) -> Encoding | None:
+def translation_source_encoding(
+    model: TransformersWriter, example: Example, length: int
+) -> Encoding | None:
     """The source of a pair; None where it is too long."""
     try:
         (encoding,) = model.encode([Example(example.text, id=example.id)])
@@ -85,7 +87,7 @@ def source_encoding(model: TransformersWriter, example: Example, length: int) ->
     return encoding
 
 
-def end_token(model: TransformersWriter) -> int:
+def end_token_of_translation(model: TransformersWriter) -> int:
     """The token that ends what the model writes."""
     for config in (model.hf.generation_config, model.hf.config):
         token = getattr(config, "eos_token_id", None)
@@ -98,19 +100,19 @@ def end_token(model: TransformersWriter) -> int:
     )
 
 
-def given_targets(
+def given_translation_targets(
     model: TransformersWriter, sources: Sequence[Encoding], examples: Sequence[Example]
 ) -> list[list[int]]:
     """Tokens of the targets that the examples bring along."""
     check_target_side(model)
     if not sources:
         return []
-    end = end_token(model)
+    end = end_token_of_translation(model)
     targets = []
     for encoding, example in zip(sources, examples, strict=True):
         pieces = model.pieces_of(encoding, 0, translation_of(example))
         targets.append([*pieces, end])
-    check_vocabulary(model, np.concatenate(targets))
+    check_vocabulary_of_language_model(model, np.concatenate(targets))
     return targets
 
 
@@ -138,17 +140,17 @@ def check_target_side(model: TransformersWriter) -> None:
         )
 
 
-def own_targets(
+def own_translation_targets(
     model: TransformersWriter, sources: Sequence[Encoding], out: Path
 ) -> list[list[int]]:
     """What the model itself writes for each source; kept beside the checkpoint, since it takes long."""
     source_ids = [source.ids.tolist() for source in sources]
     fingerprint = hashlib.sha256(json.dumps(source_ids).encode()).hexdigest()
     path = out / OWN
-    kept = stored_own_targets(path, model.name, fingerprint)
+    kept = stored_own_translation_targets(path, model.name, fingerprint)
     if kept is not None:
         return kept
-    end = end_token(model)
+    end = end_token_of_translation(model)
     longest = model.hf.generation_config.max_new_tokens or LONGEST
     targets = []
     for number, source in enumerate(sources, 1):
@@ -163,7 +165,9 @@ def own_targets(
     return targets
 
 
-def stored_own_targets(path: Path, name: str, fingerprint: str) -> list[list[int]] | None:
+def stored_own_translation_targets(
+    path: Path, name: str, fingerprint: str
+) -> list[list[int]] | None:
     """What the model wrote for the same sources before; None where that is not there."""
     if not path.is_file():
         return None

@@ -37,7 +37,7 @@ __all__ = [
     "DropoutSide",
     "KeepRule",
     "Keeps",
-    "allowed_attention_pairs",
+    "attention_pairs_after_dropout",
     "draw_keeps",
     "keep_rule_of",
     "keep_rules",
@@ -87,7 +87,7 @@ class UniformLength(KeepRule):
         size = free.sum(1)  # [b]
         share = torch.rand(len(free), generator=random, dtype=torch.float64)
         count = (share * (size + 1)).long().clamp(max=size)
-        noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
+        noise = noise_for_dropout_sets(free, count_of_dropout_sets(self.heads, heads), random)
         noise = noise.masked_fill(~free[:, None], 2.0)  # behind all that may be chosen
         rank = noise.argsort(-1).argsort(-1)
         return (rank < count[:, None, None]).expand(-1, heads, -1)
@@ -109,7 +109,7 @@ class InverseLength(KeepRule):
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
         size = free.sum(1).clamp(min=1)
         share = 1.0 / size.double()
-        noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
+        noise = noise_for_dropout_sets(free, count_of_dropout_sets(self.heads, heads), random)
         keep = noise < share[:, None, None]
         return keep.expand(-1, heads, -1)
 
@@ -127,7 +127,7 @@ class Bernoulli(KeepRule):
         check_choice("heads", self.heads, HEAD_SETS)
 
     def draw(self, free: torch.Tensor, heads: int, random: torch.Generator) -> torch.Tensor:
-        noise = noise_for_sets(free, count_of_sets(self.heads, heads), random)
+        noise = noise_for_dropout_sets(free, count_of_dropout_sets(self.heads, heads), random)
         keep = noise < self.p
         return keep.expand(-1, heads, -1)
 
@@ -143,12 +143,12 @@ class Everything(KeepRule):
         return torch.ones(len(free), heads, free.shape[1], dtype=torch.bool)
 
 
-def count_of_sets(which: str, heads: int) -> int:
+def count_of_dropout_sets(which: str, heads: int) -> int:
     """How many sets are drawn."""
     return heads if which == "each" else 1
 
 
-def noise_for_sets(free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
+def noise_for_dropout_sets(free: torch.Tensor, sets: int, random: torch.Generator) -> torch.Tensor:
     """[b sets t] one number between 0 and 1 for each token of each set."""
     return torch.rand(len(free), sets, free.shape[1], generator=random, dtype=torch.float64)
 
@@ -235,7 +235,7 @@ def draw_keeps(
     return Keeps(*keeps)
 
 
-def allowed_attention_pairs(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
+def attention_pairs_after_dropout(keep: torch.Tensor, kind: str, rows: int) -> torch.Tensor:
     """[b h s t] which of `rows` queries may look at which key, for the keep [b h t] of the keys."""
     size = keep.shape[-1]
     if kind == "cross":

@@ -24,10 +24,15 @@ from transformers import PretrainedConfig
 
 from raison.core.errors import Unsupported
 from raison.models.attention.view import attention_kind
-from raison.models.attention.view_hooks import eager_of, register_attention
-from raison.training.word_dropout import Keeps, allowed_attention_pairs
+from raison.models.attention.view_hooks import eager_attention_of, register_attention
+from raison.training.word_dropout import Keeps, attention_pairs_after_dropout
 
-__all__ = ["AttentionReach", "heads_within_reach", "keeping_only", "word_dropout_attention"]
+__all__ = [
+    "AttentionReach",
+    "attention_keeping_only",
+    "heads_within_reach",
+    "word_dropout_attention",
+]
 
 Transformer: TypeAlias = Any  # a model of transformers, plain or wrapped by peft
 
@@ -59,7 +64,7 @@ def attention_with_keeps(
     **kwargs: object,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The family's own eager attention, with the keeps of the running pass joined to its mask."""
-    eager = eager_of(type(module))
+    eager = eager_attention_of(type(module))
     reach = _reach.get()
     keeps = _keeps.get()
     kind = "self"
@@ -78,7 +83,7 @@ def attention_with_keeps(
     heads = query.shape[1]
     length = query.shape[2]
     keep_of_heads = keep[:, :heads]
-    allowed = allowed_attention_pairs(keep_of_heads, kind, length)  # [b h s t]
+    allowed = attention_pairs_after_dropout(keep_of_heads, kind, length)  # [b h s t]
     if attention_mask is None:
         attention_mask = torch.zeros((), dtype=query.dtype, device=query.device)
     lowest = torch.finfo(attention_mask.dtype).min
@@ -93,8 +98,8 @@ def attention_with_keeps(
 
 @contextmanager
 def word_dropout_attention(model: Transformer) -> Iterator[AttentionReach]:
-    """While it is open, the attention of `model` (plain or wrapped by peft) listens to `keeping_only`."""
-    if uses_checkpointing(model):
+    """While it is open, the attention of `model` (plain or wrapped by peft) listens to `attention_keeping_only`."""
+    if model_uses_checkpointing(model):
         raise Unsupported(
             "Word dropout and gradient checkpointing exclude each other (what is computed again would be computed "
             "without dropout): turn checkpointing off first."
@@ -121,7 +126,7 @@ def word_dropout_attention(model: Transformer) -> Iterator[AttentionReach]:
             config._attn_implementation = before[number]
 
 
-def uses_checkpointing(model: Transformer) -> bool:
+def model_uses_checkpointing(model: Transformer) -> bool:
     """Whether a part of the model computes its forward pass again during the backward pass."""
     for module in model.modules():
         for name in CHECKPOINTING:
@@ -131,7 +136,7 @@ def uses_checkpointing(model: Transformer) -> bool:
 
 
 @contextmanager
-def keeping_only(keeps: Keeps | None) -> Iterator[None]:
+def attention_keeping_only(keeps: Keeps | None) -> Iterator[None]:
     """Forward passes inside see only what is kept; None: everything."""
     token = _keeps.set(keeps)
     try:
@@ -154,7 +159,7 @@ def heads_within_reach(model: Transformer, name: str) -> dict[str, int]:
     was_training = model.training
     model.eval()
     try:
-        heads = heads_if_hidden(model)
+        heads = heads_if_dropout_hides(model)
     except (RuntimeError, TypeError, ValueError, KeyError) as error:
         raise refusal from error
     finally:
@@ -164,11 +169,11 @@ def heads_within_reach(model: Transformer, name: str) -> dict[str, int]:
     return heads
 
 
-def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
+def heads_if_dropout_hides(model: Transformer) -> dict[str, int] | None:
     """Heads of each kind of attention; None where dropped tokens are seen."""
-    two_sides = has_two_sides(model)
+    two_sides = model_has_two_sides(model)
     with word_dropout_attention(model) as reach:
-        trial_logits(model, None, other_words=False)
+        trial_logits_after_dropout(model, None, other_words=False)
         wanted = {"self"}
         if two_sides:
             wanted = {"encoder", "decoder", "cross"}
@@ -183,17 +188,17 @@ def heads_if_hidden(model: Transformer) -> dict[str, int] | None:
         if two_sides:
             trials.append(Keeps(source=keep))
         for keeps in trials:
-            if not hides_words(model, keeps):
+            if not dropout_hides_words(model, keeps):
                 return None
         return dict(reach.heads)
 
 
-def hides_words(model: Transformer, keeps: Keeps) -> bool:
+def dropout_hides_words(model: Transformer, keeps: Keeps) -> bool:
     """Whether other words in dropped places change nothing, although they do where nothing is dropped."""
-    first = trial_logits(model, keeps, other_words=False)
-    other = trial_logits(model, keeps, other_words=True)
-    plain = trial_logits(model, None, other_words=False)
-    changed = trial_logits(model, None, other_words=True)
+    first = trial_logits_after_dropout(model, keeps, other_words=False)
+    other = trial_logits_after_dropout(model, keeps, other_words=True)
+    plain = trial_logits_after_dropout(model, None, other_words=False)
+    changed = trial_logits_after_dropout(model, None, other_words=True)
     rows = torch.ones(SIZE, dtype=torch.bool)
     if keeps.target is not None:
         rows = keeps.target[0, 0]
@@ -202,7 +207,9 @@ def hides_words(model: Transformer, keeps: Keeps) -> bool:
     return is_hidden and not is_ignored
 
 
-def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) -> torch.Tensor:
+def trial_logits_after_dropout(
+    model: Transformer, keeps: Keeps | None, *, other_words: bool
+) -> torch.Tensor:
     """[t v] logits of a short sequence; with `other_words` others stand where nothing is kept."""
     vocabulary = model.config.get_text_config().vocab_size
     device = next(model.parameters()).device
@@ -216,17 +223,17 @@ def trial_logits(model: Transformer, keeps: Keeps | None, *, other_words: bool) 
 
     everything = torch.ones_like(ids)
     inputs = {"input_ids": changed[None], "attention_mask": everything[None]}
-    if has_two_sides(model):
+    if model_has_two_sides(model):
         inputs["decoder_input_ids"] = changed[None]
         if keeps is not None and keeps.source is None:
             inputs["input_ids"] = ids[None]
         if keeps is not None and keeps.target is None:
             inputs["decoder_input_ids"] = ids[None]
-    with keeping_only(keeps):
+    with attention_keeping_only(keeps):
         logits: torch.Tensor = model(**inputs, use_cache=False).logits[0]
     return logits
 
 
-def has_two_sides(model: Transformer) -> bool:
+def model_has_two_sides(model: Transformer) -> bool:
     """Whether the model is an encoder-decoder."""
     return bool(getattr(model.config, "is_encoder_decoder", False))

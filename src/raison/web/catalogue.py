@@ -15,7 +15,7 @@ __all__ = [
     "CatalogueEntry",
     "FormField",
     "ModelEntry",
-    "describe_model",
+    "describe_model_in_catalogue",
     "read_catalogue",
 ]
 
@@ -103,7 +103,7 @@ def form_field(field: Field[Any]) -> FormField:
     return FormField(field.name, "text", default)
 
 
-def describe_model(model: Model) -> ModelEntry:
+def describe_model_in_catalogue(model: Model) -> ModelEntry:
     """A model as the page lists it."""
     return ModelEntry(
         name=model.name,
@@ -111,13 +111,13 @@ def describe_model(model: Model) -> ModelEntry:
         writes=model.generates,
         labels=list(model.labels[:LABELS]),
         removals=list(model.removals),
-        methods=[name for name in methods if works_on_model(name, model.offers)],
+        methods=[name for name in methods if method_works_on_model(name, model.offers)],
         heads={"attention", "gradients"} <= model.offers,
         own="own" in model.offers,
     )
 
 
-def works_on_model(name: str, offers: frozenset[str]) -> bool:
+def method_works_on_model(name: str, offers: frozenset[str]) -> bool:
     """Whether a method can be used as it is on what a model offers."""
     try:
         return bool(methods.build(name).needs <= offers)

@@ -53,14 +53,14 @@ def export_response(body: schemas.Export) -> Response:
 
 def export_file(body: schemas.Export) -> bytes:
     """The file that is asked for."""
-    records = records_with_encodings(body.explanations)
+    records = exported_records_with_encodings(body.explanations)
     explanations = [Explanation.from_dict(record) for record in records]
     for explanation in explanations:
-        check_offsets(explanation.encoding)
+        check_offsets_to_export(explanation.encoding)
     if body.kind == "html":
         return to_html(explanations, body.title).encode("utf-8", "replace")
 
-    check_size_of_picture(explanations)
+    check_size_of_exported_picture(explanations)
     with tempfile.TemporaryDirectory() as folder, _drawing:
         progress.check()  # who waited for the pen may have left
         path = Path(folder) / f"explanation.{body.kind}"
@@ -68,7 +68,7 @@ def export_file(body: schemas.Export) -> bytes:
         return path.read_bytes()
 
 
-def check_offsets(encoding: Encoding) -> None:
+def check_offsets_to_export(encoding: Encoding) -> None:
     """Refuse offsets behind the end of their texts: who draws them would make room for all that is between."""
     lengths = [len(text) for text in encoding.texts]
     ends = np.array(lengths or [0])
@@ -77,7 +77,7 @@ def check_offsets(encoding: Encoding) -> None:
         raise ValueError("an offset behind the end of its text")
 
 
-def check_size_of_picture(explanations: Sequence[Explanation]) -> None:
+def check_size_of_exported_picture(explanations: Sequence[Explanation]) -> None:
     """Refuse what takes too long to draw."""
     units = sum(len(explanation.units) for explanation in explanations)
     if units > DRAWN:
@@ -92,7 +92,7 @@ def check_size_of_picture(explanations: Sequence[Explanation]) -> None:
             )
 
 
-def records_with_encodings(records: Sequence[JsonObject]) -> list[JsonObject]:
+def exported_records_with_encodings(records: Sequence[JsonObject]) -> list[JsonObject]:
     """Records as they came; one whose encoding is a number has that of the record at that place, as a matrix would
     say its text once for every token."""
     complete: list[JsonObject] = []

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from raison.core.limits import format_megabytes
+from raison.core.limits import format_limit_in_megabytes
 from raison.web.server_limits import ServerSettings
 
 __all__ = ["CLIENT", "Guard"]
@@ -79,7 +79,7 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                more = headers_to_add(message)
+                more = guard_headers_to_add(message)
                 if not session:
                     more.append((b"set-cookie", cookie_header(SESSION, secrets.token_hex(16))))
                 message = {**message, "headers": [*message["headers"], *more]}
@@ -89,7 +89,7 @@ class Guard:
             if await self.admitted(scope, headers, secured):
                 body = await read_body(scope, receive, self.settings)
                 if body is not None:
-                    await self.app(scope, replay_body(body, receive), secured)
+                    await self.app(scope, replay_guarded_body(body, receive), secured)
         except Refused as refused:
             if not begun:
                 await send_answer(secured, refused.status, {"error": str(refused)})
@@ -101,7 +101,7 @@ class Guard:
             raise Refused(
                 421, "This server answers to its local address only: open it as http://127.0.0.1."
             )
-        if comes_from_other_page(scope, headers, host):
+        if asked_by_other_page(scope, headers, host):
             raise Refused(403, "Requests from other pages are refused: open this page itself.")
         if self.settings.token is None:
             return True
@@ -130,7 +130,7 @@ class Guard:
         return hmac.compare_digest(given.encode(), str(self.settings.token).encode())
 
 
-def headers_to_add(message: Message) -> list[tuple[bytes, bytes]]:
+def guard_headers_to_add(message: Message) -> list[tuple[bytes, bytes]]:
     """The headers of every answer that this one has not set itself."""
     own_names = {name.lower() for name, _ in message["headers"]}
     more = []
@@ -140,7 +140,7 @@ def headers_to_add(message: Message) -> list[tuple[bytes, bytes]]:
     return more
 
 
-def comes_from_other_page(scope: Scope, headers: dict[str, str], host: str) -> bool:
+def asked_by_other_page(scope: Scope, headers: dict[str, str], host: str) -> bool:
     """Whether a page of another site makes the request, as far as the browser says."""
     for name, value in scope["headers"]:
         if name.lower() == b"origin":
@@ -186,7 +186,8 @@ async def read_body(scope: Scope, receive: Receive, settings: ServerSettings) ->
         if size > settings.body:
             await read_over(receive, 8 * settings.body, deadline)
             raise Refused(
-                413, f"The request is larger than {format_megabytes(settings.body)}: send less."
+                413,
+                f"The request is larger than {format_limit_in_megabytes(settings.body)}: send less.",
             )
         try:
             message = await asyncio.wait_for(receive(), max(0.001, deadline - loop.time()))
@@ -213,7 +214,7 @@ async def read_over(receive: Receive, most: int, deadline: float) -> None:
             return
 
 
-def replay_body(body: bytes, receive: Receive) -> Receive:
+def replay_guarded_body(body: bytes, receive: Receive) -> Receive:
     """A body that was read already; what comes after it is that the client leaves."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -1,4 +1,6 @@
-"""What the handlers answer: records whose JSON the page reads, and the Python snippet that gives the same."""
+"""What the handlers answer: records whose JSON the page reads, statements on heads, and the Python snippet that
+gives the same.
+"""
 
 from __future__ import annotations
 
@@ -82,9 +84,9 @@ class HeadsAnswer(Record):
         beside = replace(
             self.without_heads,
             encoding=self.explanation.encoding,
-            method=f"{self.without_heads.method} without {name_heads(self.off)}",
+            method=f"{self.without_heads.method} without {name_heads_in_answer(self.off)}",
         )
-        statement = statement_of_heads_off(self.without_heads, len(self.off))
+        statement = statement_of_heads_off_in_answer(self.without_heads, len(self.off))
         return {
             "heads": heads,
             "statement": statement,
@@ -92,7 +94,7 @@ class HeadsAnswer(Record):
         }
 
 
-def name_heads(off: Sequence[tuple[int, int]]) -> str:
+def name_heads_in_answer(off: Sequence[tuple[int, int]]) -> str:
     """`head 3.0`, `heads 3.0, 4.1`: rows of the grid and heads."""
     names = ", ".join(f"{row}.{head}" for row, head in off)
     if len(off) == 1:
@@ -100,7 +102,7 @@ def name_heads(off: Sequence[tuple[int, int]]) -> str:
     return f"heads {names}"
 
 
-def statement_of_heads_off(without_heads: Explanation, count: int) -> str:
+def statement_of_heads_off_in_answer(without_heads: Explanation, count: int) -> str:
     """How far the value of the target moves when heads are switched off."""
     heads = "this head" if count == 1 else f"these {count} heads"
     before = without_heads.diagnostics["value_before"]

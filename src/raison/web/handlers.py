@@ -10,7 +10,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example, Explanation
 from raison.core.registry import methods
 from raison.engine import Request, run_methods
-from raison.methods.base import Method, check_needs
+from raison.methods.base import Method, check_needs_of_method
 from raison.models.protocol import Model, TargetSpec
 from raison.rationales.search import Search
 from raison.studies.method_lists import build_method_or_search
@@ -29,7 +29,7 @@ from raison.web.handler_answers import (
     TrustAnswer,
     python_snippet,
 )
-from raison.web.server_limits import ServerSettings, check_texts, checked_spec
+from raison.web.server_limits import ServerSettings, check_texts_against_limits, checked_spec
 
 __all__ = ["Handlers"]
 
@@ -44,7 +44,7 @@ class Handlers:
     def predict(self, body: schemas.Predict) -> Callable[[], PredictionAnswer]:
         """What the model says about a text."""
         model = self.model_named(body.model)
-        check_texts(self.settings, body.text, body.pair)
+        check_texts_against_limits(self.settings, body.text, body.pair)
         example = Example(body.text, body.pair)
 
         def work() -> PredictionAnswer:
@@ -87,7 +87,7 @@ class Handlers:
             keywords["seed"] = body.seed or None
             code = []
             for spec in specs:
-                positional = (text_or_pair(body), spec)
+                positional = (text_or_pair_of_request(body), spec)
                 code.append(python_snippet("explain", body.model, positional, keywords))
             return ExplanationAnswer(explanations=tuple(explanations), python=tuple(code))
 
@@ -110,7 +110,9 @@ class Handlers:
                 **keywords_of_request(body, explanations, units=None),
                 "generate": body.generate or None,
             }
-            code = python_snippet("rationalize", body.model, (text_or_pair(body), spec), keywords)
+            code = python_snippet(
+                "rationalize", body.model, (text_or_pair_of_request(body), spec), keywords
+            )
             return ExplanationAnswer(explanations=tuple(explanations), python=(code,))
 
         return work
@@ -118,7 +120,7 @@ class Handlers:
     def ground(self, body: schemas.Ground) -> Callable[[], ExplanationAnswer]:
         """An answer over passages, and what it rests on."""
         model = self.model_named(body.model)
-        check_texts(
+        check_texts_against_limits(
             self.settings, body.question, body.answer, *body.passages, *body.passages.values()
         )
         search = build_search(checked_spec(self.settings, body.search))
@@ -143,7 +145,9 @@ class Handlers:
         def work() -> TrustAnswer:
             # as in the library, where rationalize takes no seed
             seed = 0 if isinstance(method, Search) else body.seed
-            explanation = one_explanation(model, body, method, engine_request(body, seed=seed))
+            explanation = explanation_for_request(
+                model, body, method, engine_request(body, seed=seed)
+            )
             return TrustAnswer(
                 trust=trust(model, explanation, body.seed, body.removal), method=explanation.method
             )
@@ -156,7 +160,7 @@ class Handlers:
         method = methods.build("uniform")  # any will do: only its units and target count
 
         def work() -> RemovalAnswer:
-            explanation = one_explanation(model, body, method, engine_request(body))
+            explanation = explanation_for_request(model, body, method, engine_request(body))
             answer = answer_without_units(model, explanation, body.removed, body.removal)
             return RemovalAnswer(answer)
 
@@ -168,7 +172,7 @@ class Handlers:
         method = build_method_or_search(checked_spec(self.settings, body.method))
 
         def work() -> HeadsAnswer:
-            explanation = one_explanation(model, body, method, engine_request(body))
+            explanation = explanation_for_request(model, body, method, engine_request(body))
             heads = heads_of_answer(model, explanation)
             if not body.off:
                 return HeadsAnswer(heads=heads, explanation=explanation)
@@ -180,7 +184,9 @@ class Handlers:
     def checked_model(self, body: schemas.Asked) -> Model:
         """The model of a request whose texts are short enough."""
         model = self.model_named(body.model)
-        check_texts(self.settings, body.text, body.pair, str(body.target), str(body.contrast))
+        check_texts_against_limits(
+            self.settings, body.text, body.pair, str(body.target), str(body.contrast)
+        )
         return model
 
     def model_named(self, name: str) -> Model:
@@ -209,14 +215,14 @@ def explanations_of_request(
 ) -> list[Explanation]:
     """Explanations of the text by one method after the other, of all its targets."""
     for method in chosen:
-        check_needs(method, model)
+        check_needs_of_method(method, model)
     explanations = []
     for run in run_methods(model, [Example(body.text, body.pair)], chosen, request):
         explanations += run.explanations
     return explanations
 
 
-def one_explanation(
+def explanation_for_request(
     model: Model, body: schemas.Asked, method: Method, request: Request
 ) -> Explanation:
     """The explanation of a text with one target."""
@@ -226,7 +232,7 @@ def one_explanation(
     return explanations[0]
 
 
-def text_or_pair(body: schemas.Asked) -> str | tuple[str, str]:
+def text_or_pair_of_request(body: schemas.Asked) -> str | tuple[str, str]:
     """The text or the pair, as the library takes it."""
     return body.text if body.pair is None else (body.text, body.pair)
 

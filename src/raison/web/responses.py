@@ -63,7 +63,7 @@ async def response_if_soon(request: Request, job: Job) -> Response | None:
         if isinstance(event, Result):
             if isinstance(event.value, Response):
                 return event.value
-            return Response(json_bytes(event.value), media_type="application/json")
+            return Response(json_bytes_of_result(event.value), media_type="application/json")
         if isinstance(event, Failure):
             return failure_response(event.error)
     return None
@@ -96,16 +96,18 @@ async def next_event(job: Job, seconds: float) -> Event | None:
 def line_of_event(event: Event) -> bytes:
     """An event as one line of JSON."""
     if isinstance(event, Progress):
-        return json_bytes({"progress": vars(event)}) + b"\n"
+        return json_bytes_of_result({"progress": vars(event)}) + b"\n"
     if isinstance(event, Failure):
-        status = http_status_of(event.error)
-        return json_bytes({"error": sentence_of_error(event.error), "status": status}) + b"\n"
+        status = http_status_of_failure(event.error)
+        return (
+            json_bytes_of_result({"error": failure_sentence(event.error), "status": status}) + b"\n"
+        )
     if isinstance(event.value, Response):
-        return json_bytes({"file": file_in_json(event.value)}) + b"\n"
-    return json_bytes({"result": event.value}) + b"\n"
+        return json_bytes_of_result({"file": json_line_of_file(event.value)}) + b"\n"
+    return json_bytes_of_result({"result": event.value}) + b"\n"
 
 
-def file_in_json(response: Response) -> dict[str, str]:
+def json_line_of_file(response: Response) -> dict[str, str]:
     """A file within a line of JSON, as base64."""
     return {
         "type": response.media_type or "",
@@ -116,17 +118,17 @@ def file_in_json(response: Response) -> dict[str, str]:
 def failure_response(error: BaseException) -> JSONResponse:
     """A sentence with the status that fits."""
     headers = {"retry-after": str(error.seconds)} if isinstance(error, Busy) else None
-    return JSONResponse({"error": sentence_of_error(error)}, http_status_of(error), headers)
+    return JSONResponse({"error": failure_sentence(error)}, http_status_of_failure(error), headers)
 
 
-def sentence_of_error(error: BaseException) -> str:
+def failure_sentence(error: BaseException) -> str:
     """What an error says to a client."""
     if isinstance(error, RaisonError):
         return str(error)
     return f"raison made a mistake of its own ({type(error).__name__}): report it."
 
 
-def http_status_of(error: BaseException) -> int:
+def http_status_of_failure(error: BaseException) -> int:
     """The HTTP status of an error."""
     if isinstance(error, Busy):
         return 429
@@ -135,7 +137,7 @@ def http_status_of(error: BaseException) -> int:
     return 400 if isinstance(error, RaisonError) else 500
 
 
-def json_bytes(value: object) -> bytes:
+def json_bytes_of_result(value: object) -> bytes:
     """JSON as a browser reads it: half characters and numbers that are none may stand in a run's data."""
     return json.dumps(
         finite_json(to_json_value(value)), ensure_ascii=False, allow_nan=False

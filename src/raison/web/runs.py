@@ -114,7 +114,7 @@ class RunFolders:
             raise InputError(f"A run is sorted by {known}, not by {request.sort[:80]!r}.")
         if not 0 <= request.start <= MOST or not 1 <= request.count <= LONGEST_PAGE:
             raise InputError("A part of a list begins at 0 or later and has 1 to 500 rows.")
-        rows = sorted_rows(matching_rows(table, request), table, request)
+        rows = sorted_run_rows(matching_run_rows(table, request), table, request)
         page = RunPage(
             model=table.model,
             data=table.data,
@@ -143,7 +143,7 @@ class RunFolders:
         return {**page_data([Explanation.from_dict(each) for each in explanations]), "python": []}
 
 
-def matching_rows(table: RunTable, request: PageRequest) -> list[RunRow]:
+def matching_run_rows(table: RunTable, request: PageRequest) -> list[RunRow]:
     """The rows of a method, or of all, with the words that are looked for."""
     words = request.find.casefold()
     matching = []
@@ -153,17 +153,17 @@ def matching_rows(table: RunTable, request: PageRequest) -> list[RunRow]:
     return matching
 
 
-def sorted_rows(rows: list[RunRow], table: RunTable, request: PageRequest) -> list[RunRow]:
+def sorted_run_rows(rows: list[RunRow], table: RunTable, request: PageRequest) -> list[RunRow]:
     """The rows by a column; what is not known comes last."""
     value_of: Callable[[RunRow], Any] = attrgetter(request.sort)
     if request.sort in table.numbers:
-        value_of = number_named(request.sort)
+        value_of = number_in_run_row(request.sort)
     known = [row for row in rows if value_of(row) is not None]
     known.sort(key=lambda row: (value_of(row), row.index), reverse=request.down)
     return known + [row for row in rows if value_of(row) is None]
 
 
-def number_named(key: str) -> Callable[[RunRow], float | None]:
+def number_in_run_row(key: str) -> Callable[[RunRow], float | None]:
     """What reads one number of a row."""
 
     def number_of(row: RunRow) -> float | None:
@@ -185,7 +185,7 @@ def read_run_table(place: Place) -> RunTable:
                     f"This run has more than {MOST} explanations: ask it in SQL instead (raison store query)."
                 )
             text = stored.text if stored.pair is None else f"{stored.text} ‖ {stored.pair}"
-            row = row_for_list(stored, text[:SHORT])
+            row = run_row_for_list(stored, text[:SHORT])
             rows.append(row)
             searched.append(text.casefold())
             numbers.update(dict.fromkeys(row.numbers))
@@ -200,7 +200,7 @@ def read_run_table(place: Place) -> RunTable:
     )
 
 
-def row_for_list(stored: ExplanationRow, text: str) -> RunRow:
+def run_row_for_list(stored: ExplanationRow, text: str) -> RunRow:
     """What the list shows of an explanation."""
     return RunRow(
         index=stored.index,

@@ -17,7 +17,7 @@ from raison.core.errors import RaisonError
 from raison.core.json_record import JsonObject
 from raison.models.protocol import Model
 from raison.web import schemas
-from raison.web.catalogue import describe_model, read_catalogue
+from raison.web.catalogue import describe_model_in_catalogue, read_catalogue
 from raison.web.exporting import export_response
 from raison.web.guard import CLIENT, Guard
 from raison.web.handlers import Handlers
@@ -59,16 +59,16 @@ def application(models: Mapping[str, Model], settings: ServerSettings, runs: Run
         openapi_url="/api/openapi.json", responses=FAILURES,
     )  # fmt: skip
     app.state.workers = workers
-    add_error_handlers(app)
-    add_page(app)
-    add_about(app, models, settings, runs)
+    add_error_handlers_to_server(app)
+    add_page_to_server(app)
+    add_route_about_server(app, models, settings, runs)
     routes = Routes(workers, Handlers(models, settings), runs)
     routes.add_questions(app)
     routes.add_runs(app)
     return Guard(app, settings)
 
 
-def add_error_handlers(app: FastAPI) -> None:
+def add_error_handlers_to_server(app: FastAPI) -> None:
     """Every error is one sentence with a status."""
 
     @app.exception_handler(RaisonError)
@@ -95,7 +95,7 @@ def add_error_handlers(app: FastAPI) -> None:
         return JSONResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
 
-def add_page(app: FastAPI) -> None:
+def add_page_to_server(app: FastAPI) -> None:
     """The page and the files that it is made of."""
     assets = {}
     for path in (files("raison") / "page").iterdir():
@@ -116,14 +116,14 @@ def add_page(app: FastAPI) -> None:
         )
 
 
-def add_about(
+def add_route_about_server(
     app: FastAPI, models: Mapping[str, Model], settings: ServerSettings, runs: RunFolders
 ) -> None:
     """What can be asked for; read once, when the server starts."""
     known = {
         "version": __version__,
         **asdict(read_catalogue()),
-        "models": [asdict(describe_model(model)) for model in models.values()],
+        "models": [asdict(describe_model_in_catalogue(model)) for model in models.values()],
         "limits": {
             "characters": settings.characters,
             "steps": settings.steps,

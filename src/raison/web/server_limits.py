@@ -11,7 +11,7 @@ from raison.core.parameters import check_in_range, check_integer
 from raison.core.registry import methods, rules, searches
 from raison.core.spec import Spec
 
-__all__ = ["ServerSettings", "check_texts", "checked_spec"]
+__all__ = ["ServerSettings", "check_texts_against_limits", "checked_spec"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ServerSettings:
         check_in_range("patience", self.patience, 0)
 
 
-def check_texts(settings: ServerSettings, *texts: str | None) -> None:
+def check_texts_against_limits(settings: ServerSettings, *texts: str | None) -> None:
     """Refuse texts that together are longer than the server reads."""
     size = sum(len(text) for text in texts if text is not None)
     if size > settings.characters:
@@ -68,17 +68,17 @@ def check_texts(settings: ServerSettings, *texts: str | None) -> None:
 def checked_spec(settings: ServerSettings, text: str) -> str:
     """A spec whose numbers are within the limits, and that reads no files of this machine."""
     spec = Spec.parse(text)
-    check_value(settings, spec)
+    check_value_against_limits(settings, spec)
     return str(spec)
 
 
-def check_value(settings: ServerSettings, value: object) -> None:
+def check_value_against_limits(settings: ServerSettings, value: object) -> None:
     """Refuse a number that is too large, and a file, however deep they stand in a spec."""
     if isinstance(value, Spec):
         check_spec(settings, value)
     elif isinstance(value, (tuple, list)):
         for item in value:
-            check_value(settings, item)
+            check_value_against_limits(settings, item)
     elif isinstance(value, str):
         check_written_spec(settings, value)
     elif isinstance(value, (int, float)) and abs(value) > settings.steps:
@@ -95,7 +95,7 @@ def check_spec(settings: ServerSettings, spec: Spec) -> None:
             raise InputError(
                 f"{key} names a file, and the server reads none for a request: use the library."
             )
-        check_value(settings, value)
+        check_value_against_limits(settings, value)
 
 
 def check_written_spec(settings: ServerSettings, text: str) -> None:
@@ -105,7 +105,7 @@ def check_written_spec(settings: ServerSettings, text: str) -> None:
     except InputError:
         return
     if spec.params:
-        check_value(settings, spec)
+        check_value_against_limits(settings, spec)
 
 
 def settings_that_name_files(name: str) -> set[str]:

@@ -11,8 +11,8 @@ from raison.core.errors import InputError
 from raison.metrics.attention import (
     permuted_attention,
     pooled_logits,
+    probability_from_token_logits,
     token_logits,
-    token_probability,
     uniform_attention,
 )
 from tests.helpers.random_arrays import sparse
@@ -46,21 +46,25 @@ def test_same_states_make_attention_indifferent(generator):
     own = pooled_logits(attention, logits)
     np.testing.assert_allclose(pooled_logits(uniform_attention(np.ones(7)), logits), own)
     np.testing.assert_allclose(pooled_logits(permuted_attention(attention, seed=1), logits), own)
-    assert token_probability(logits, 1) == pytest.approx(1 / (1 + math.exp(-own)))
+    assert probability_from_token_logits(logits, 1) == pytest.approx(1 / (1 + math.exp(-own)))
 
 
 def test_probability_of_tokens():
     logits = [0.0, 2.0, -1.0, 50.0]
     each = [1 / (1 + math.exp(-x)) for x in logits]
-    assert token_probability(logits, 1) == pytest.approx(np.mean(each))
-    assert token_probability(logits, 0) == pytest.approx(1 - np.mean(each))
-    assert token_probability(logits, 1, [1, 1, 1, 0]) == pytest.approx(np.mean(each[:3]))
+    assert probability_from_token_logits(logits, 1) == pytest.approx(np.mean(each))
+    assert probability_from_token_logits(logits, 0) == pytest.approx(1 - np.mean(each))
+    assert probability_from_token_logits(logits, 1, [1, 1, 1, 0]) == pytest.approx(
+        np.mean(each[:3])
+    )
     table = np.array([[0.0, 1.0, 2.0], [3.0, -1.0, 0.0]])
     soft = np.exp(table) / np.exp(table).sum(1, keepdims=True)
-    assert token_probability(table, 2) == pytest.approx(soft[:, 2].mean())
+    assert probability_from_token_logits(table, 2) == pytest.approx(soft[:, 2].mean())
     two = np.stack([np.zeros(4), logits], 1)
-    assert token_probability(two, 1) == pytest.approx(token_probability(logits, 1))
-    assert token_probability([-1e4, 1e4], 1) == 0.5  # no overflow
-    assert math.isnan(token_probability(logits, 1, [0, 0, 0, 0]))
+    assert probability_from_token_logits(two, 1) == pytest.approx(
+        probability_from_token_logits(logits, 1)
+    )
+    assert probability_from_token_logits([-1e4, 1e4], 1) == 0.5  # no overflow
+    assert math.isnan(probability_from_token_logits(logits, 1, [0, 0, 0, 0]))
     with pytest.raises(InputError, match="from 0 to 1"):
-        token_probability(logits, 2)
+        probability_from_token_logits(logits, 2)

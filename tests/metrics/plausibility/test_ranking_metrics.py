@@ -8,7 +8,7 @@ import pytest
 
 from raison.core.errors import InputError
 from raison.metrics.plausibility import (
-    area_under_precision_recall,
+    area_under_precision_recall_of_gold,
     mass_on_gold,
 )
 from tests.helpers.plausibility import random_masks
@@ -20,11 +20,11 @@ def test_average_precision_is_that_of_scikit_learn():
     sklearn = pytest.importorskip("sklearn.metrics")
     for generator, _, gold in random_masks(80, seed=1):
         scores = generator.integers(0, 4, len(gold)).astype(float)  # many ties
-        assert area_under_precision_recall(scores, gold) == pytest.approx(
+        assert area_under_precision_recall_of_gold(scores, gold) == pytest.approx(
             sklearn.average_precision_score(gold, scores)
         )
         p, r, _ = sklearn.precision_recall_curve(gold, scores)
-        assert area_under_precision_recall(scores, gold, "trapezoid") == pytest.approx(
+        assert area_under_precision_recall_of_gold(scores, gold, "trapezoid") == pytest.approx(
             sklearn.auc(r, p)
         )
 
@@ -41,17 +41,19 @@ def test_average_precision_literally():
             (r0, p0), (r1, p1) = points[-2:]
             step += (r1 - r0) * p1
             trapezoid += (r1 - r0) * (p0 + p1) / 2
-        assert area_under_precision_recall(scores, gold) == pytest.approx(step)
-        assert area_under_precision_recall(scores, gold, "trapezoid") == pytest.approx(trapezoid)
+        assert area_under_precision_recall_of_gold(scores, gold) == pytest.approx(step)
+        assert area_under_precision_recall_of_gold(scores, gold, "trapezoid") == pytest.approx(
+            trapezoid
+        )
 
 
 def test_average_precision_of_equal_scores_and_of_huge_ones():
-    assert area_under_precision_recall([2.0] * 4, [1, 0, 0, 0]) == 0.25
-    assert area_under_precision_recall([-0.0, 0.0], [1, 0]) == 0.5
-    assert area_under_precision_recall([1e308, -1e308], [1, 0]) == 1
-    assert math.isnan(area_under_precision_recall([1.0, 2.0], [0, 0]))
+    assert area_under_precision_recall_of_gold([2.0] * 4, [1, 0, 0, 0]) == 0.25
+    assert area_under_precision_recall_of_gold([-0.0, 0.0], [1, 0]) == 0.5
+    assert area_under_precision_recall_of_gold([1e308, -1e308], [1, 0]) == 1
+    assert math.isnan(area_under_precision_recall_of_gold([1.0, 2.0], [0, 0]))
     with pytest.raises(InputError, match="NaN"):
-        area_under_precision_recall([1.0, math.nan], [0, 1])
+        area_under_precision_recall_of_gold([1.0, math.nan], [0, 1])
 
 
 def test_mass_on_gold():

@@ -352,7 +352,7 @@ BREAKS = [
     (Packed, "attend", 1),  # the first layer
     (Packed, "attend", 2),  # half-way
     (prefix_score, "encode_sources", 1),
-    (prefix_score, "logits_behind_blocks", 1),  # behind the blocks: the nodes are there
+    (prefix_score, "logits_of_view_behind_blocks", 1),  # behind the blocks: the nodes are there
     (Trie, "write_hidden", 1),
     (Trie, "_add", 4),  # while the nodes are counted
 ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from raison.core.records import Encoding, Target
 from raison.models.protocol import Budget
-from raison.models.runner.batching import chunks, pieces, streams_of
+from raison.models.runner.batching import chunks, pieces, streams_of_batch_piece
 
 fuzz = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -163,9 +163,12 @@ def test_cutting_a_piece_cuts_every_array():
 
 
 def test_streams():
-    assert [s.tolist() for s in streams_of(encoding(3))] == [[0, 1, 2]]
-    assert [s.tolist() for s in streams_of(encoding(5, source=2))] == [[0, 1], [2, 3, 4]]
-    assert [s.tolist() for s in streams_of(encoding(2, source=0))] == [[], [0, 1]]
+    assert [s.tolist() for s in streams_of_batch_piece(encoding(3))] == [[0, 1, 2]]
+    assert [s.tolist() for s in streams_of_batch_piece(encoding(5, source=2))] == [
+        [0, 1],
+        [2, 3, 4],
+    ]
+    assert [s.tolist() for s in streams_of_batch_piece(encoding(2, source=0))] == [[], [0, 1]]
 
 
 def test_continuations_belong_to_the_decoder():
@@ -173,7 +176,7 @@ def test_continuations_belong_to_the_decoder():
         {**encoding(4, source=2).to_dict(), "segments": ["source", "prefix", "continuation"], "texts": ["", "", "x"],
          "segment": [0, 0, 1, 2]}
     )  # fmt: skip
-    assert [s.tolist() for s in streams_of(longer)] == [[0, 1], [2, 3]]
+    assert [s.tolist() for s in streams_of_batch_piece(longer)] == [[0, 1], [2, 3]]
 
 
 def test_an_empty_source_is_an_empty_stream():

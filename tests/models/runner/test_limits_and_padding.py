@@ -8,7 +8,7 @@ import pytest
 import raison
 from raison.models.protocol import Question
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.model_contract import with_padding
+from raison.testing.model_contract import model_with_padding
 
 TEXT = "The old town lies on a hill"
 
@@ -34,4 +34,4 @@ def test_padding_needs_a_padding_id():
     model = raison.load(hf, tokenizer)
     assert model.runner.task.paddings == ("exact",)
     with pytest.raises(raison.RaisonError, match="padding"):
-        raison.explain(with_padding(model, "right"), TEXT)
+        raison.explain(model_with_padding(model, "right"), TEXT)

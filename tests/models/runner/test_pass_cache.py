@@ -13,7 +13,7 @@ from raison.core.registry import methods
 from raison.models.protocol import Budget
 from raison.models.runner import pass_cache
 from raison.testing import tiny_model
-from raison.testing.model_contract import example_texts
+from raison.testing.model_contract import example_texts_of_contract
 
 TASKS = [
     ("bert", "classification"), ("bert", "qa"), ("roberta", "tagging"), ("gpt2", "causal"), ("llama", "causal"),
@@ -64,7 +64,9 @@ def same(ours, others):
 @pytest.mark.parametrize("name", WATCHING)
 def test_scores_are_those_of_a_pass_of_its_own(monkeypatch, name):
     model = tiny_model("bert", "classification")
-    (ours, few), (others, many) = twice(monkeypatch, model, example_texts(model) * 2, name)
+    (ours, few), (others, many) = twice(
+        monkeypatch, model, example_texts_of_contract(model) * 2, name
+    )
     same(ours, others)
     assert few < many
 
@@ -72,7 +74,7 @@ def test_scores_are_those_of_a_pass_of_its_own(monkeypatch, name):
 @pytest.mark.parametrize(("family", "task"), TASKS)
 def test_every_task_saves_the_pass_of_the_prediction(monkeypatch, family, task):
     model = tiny_model(family, task)
-    texts = example_texts(model)
+    texts = example_texts_of_contract(model)
     (ours, few), (others, many) = twice(monkeypatch, model, texts, "input_x_gradient")
     same(ours, others)
     if (
@@ -90,7 +92,9 @@ def test_every_task_saves_the_pass_of_the_prediction(monkeypatch, family, task):
 )
 def test_other_targets_are_read_from_the_kept_pass(monkeypatch, options):
     model = tiny_model("bert", "classification")
-    (ours, few), (others, many) = twice(monkeypatch, model, example_texts(model), "gae", **options)
+    (ours, few), (others, many) = twice(
+        monkeypatch, model, example_texts_of_contract(model), "gae", **options
+    )
     same(ours, others)
     assert few < many
 
@@ -136,7 +140,7 @@ def test_long_texts_are_not_kept_beyond_the_bytes_of_one_pass(monkeypatch):
 
 def test_nothing_is_kept_afterwards_or_for_methods_that_do_not_look_inside():
     model = tiny_model("bert", "classification")
-    raison.explain(model, example_texts(model), "gradient_norm")
+    raison.explain(model, example_texts_of_contract(model), "gradient_norm")
     assert pass_cache.current_cache.get() is None
     with pass_cache.caching_passes(methods.build("leave_one_out").watches):
         assert pass_cache.current_cache.get() is None

@@ -10,7 +10,7 @@ import raison
 from raison.core.records import Target
 from raison.models.protocol import Question, TargetSpec
 from raison.testing import tiny_hf, tiny_model
-from raison.testing.model_contract import with_padding
+from raison.testing.model_contract import model_with_padding
 from raison.testing.precision import Float64
 from tests.helpers.eager_models import DECODERS, ENCODERS, TEXT, WRITERS, eager
 
@@ -174,7 +174,7 @@ def test_padded_scores(side):
         text = ("Who left?", TEXT) if task == "qa" else TEXT
         one, other = (
             raison.explain(m, [text, text[:2] if task == "qa" else TEXT[:12]])
-            for m in (model, with_padding(model, side))
+            for m in (model, model_with_padding(model, side))
         )
         for a, b in zip(one, other, strict=True):
             np.testing.assert_allclose(a.scores, b.scores, atol=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raison
-from raison.cli.texts import target_of_option
+from raison.cli.texts import target_of_text_option
 from raison.core.errors import InputError
 from raison.models.protocol import Question, TargetSpec
 from raison.testing import tiny_hf, tiny_model
@@ -69,7 +69,7 @@ def test_digits_that_are_no_numbers():
     model = raison.load(lambda texts: [[0.1, 0.2]] * len(texts), labels=["a", "b"])
     with pytest.raises(InputError, match="has no output"):
         raison.explain(model, "some words", target="²")
-    assert target_of_option("9" * 5000) == "9" * 5000 and target_of_option("12") == 12
+    assert target_of_text_option("9" * 5000) == "9" * 5000 and target_of_text_option("12") == 12
 
 
 def test_a_class_may_be_named_by_its_number_in_words():

@@ -16,8 +16,13 @@ from raison.studies.audit.adversarial_attention import (
     largest_divergences,
     search_divergences,
 )
-from raison.studies.audit.state_importance import real_tokens
-from raison.studies.audit.word_pairs import CLOSE, farthest_corner, farthest_on_grid, softmax
+from raison.studies.audit.state_importance import real_tokens_with_states
+from raison.studies.audit.word_pairs import (
+    CLOSE,
+    farthest_corner,
+    farthest_on_grid,
+    softmax_of_answer,
+)
 from raison.training.seeds import seeded_generator
 from tests.helpers.attentive import model_of
 from tests.helpers.small_classifiers import reviews
@@ -30,7 +35,8 @@ def farthest(own, words, step=0.02):
     some = np.stack([*axes, 1 - sum(axes)], -1).reshape(-1, n)
     some = some[some[:, -1] > -1e-9].clip(0)
     same = total_variation(
-        softmax(some @ words), np.broadcast_to(softmax(own @ words), (len(some), len(words[0])))
+        softmax_of_answer(some @ words),
+        np.broadcast_to(softmax_of_answer(own @ words), (len(some), len(words[0]))),
     )
     kept = some[same <= CLOSE]
     return max([0.0, *jensen_shannon(kept, np.broadcast_to(own, kept.shape))]) if len(kept) else 0.0
@@ -86,7 +92,7 @@ def test_more_classes_are_searched():
 def test_a_text_is_searched_as_if_it_were_alone(labels):
     model = model_of(labels=labels)
     encodings = model.encode(reviews(6))
-    real = [real_tokens(encoding, model) for encoding in encodings]
+    real = [real_tokens_with_states(encoding, model) for encoding in encodings]
     found, most = largest_divergences(model, encodings, real, steps=60)
     assert (
         ((found >= 0) & (found <= most + 1e-9)).all()

@@ -90,7 +90,7 @@ def test_a_stopped_adversary_says_what_is_kept(taught, tmp_path, monkeypatch):
     )
     assert not (tmp_path / "whole").exists()
     with monkeypatch.context() as patched:
-        patched.setattr("raison.training.fit.stop_asked", impatient)
+        patched.setattr("raison.training.fit.training_stop_asked", impatient)
         with pytest.raises(
             RaisonError, match="nothing of this audit is kept: with --keep FOLDER it could go on"
         ):

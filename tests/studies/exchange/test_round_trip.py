@@ -10,7 +10,7 @@ import pytest
 from raison.core.records import Example, Span
 from raison.models.load import load
 from raison.studies.evaluate_methods import evaluate
-from raison.studies.exchange.placement import spans_of_tokens
+from raison.studies.exchange.placement import placed_spans_of_tokens
 from raison.studies.exchange.read_eraser import document_of_single_rationale
 from raison.studies.exchange.read_explanations import read_explanations
 
@@ -25,7 +25,7 @@ def counting(texts: list[str]) -> np.ndarray:
 def test_small_letters_find_the_nearest_word():
     """An uncased tokenizer's "the" is the sentence's first word, not the next one in small letters."""
     text = "The superb film was the best of the year"
-    found = spans_of_tokens([w.lower() for w in text.split()], text)
+    found = placed_spans_of_tokens([w.lower() for w in text.split()], text)
     assert [text[a:b].lower() for a, b in found] == text.lower().split() and found[0] == (0, 3)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from raison.core.errors import InputError
-from raison.studies.reproduce.experiment import experiments, run_setting
+from raison.studies.reproduce.experiment import experiments, setting_of_trial
 from raison.testing import tiny_model
 from tests.helpers.trials import trial_of
 
 
 def test_settings_are_of_their_kind():
-    assert run_setting(trial_of(None, words=3), "words", 4) == 3
-    assert run_setting(trial_of(None), "words", 4) == 4
+    assert setting_of_trial(trial_of(None, words=3), "words", 4) == 3
+    assert setting_of_trial(trial_of(None), "words", 4) == 4
     with pytest.raises(InputError, match="'words'"):
-        run_setting(trial_of(None, words="all"), "words", 4)
+        setting_of_trial(trial_of(None, words="all"), "words", 4)
 
 
 @pytest.mark.parametrize("name", ["agreement", "lambada", "cost", "distractors", "alignments"])

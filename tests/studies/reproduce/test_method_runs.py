@@ -9,7 +9,7 @@ import pytest
 
 from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce.method_runs import measure_methods
-from raison.studies.reproduce.run_suite import choose_texts_of_run
+from raison.studies.reproduce.run_suite import choose_texts_of_suite_run
 from raison.studies.reproduce.suite import suite_named
 
 
@@ -17,7 +17,7 @@ def test_several_seeds_are_averaged_text_by_text(sentiment, data_dir):
     suite = suite_named("P4-table1")
     small = {title: suite.methods[title] for title in ("Random", "Ours")}
     chosen = replace(suite, methods=small, seeds={"Random": 2}, claims=())
-    examples = choose_texts_of_run(sentiment, suite.runs[0], "sst2", 3, data_dir).examples
+    examples = choose_texts_of_suite_run(sentiment, suite.runs[0], "sst2", 3, data_dir).examples
     found, spread = measure_methods(chosen, sentiment, examples, suite.runs[0], 0)
     assert found.methods == ("Random", "Ours")
     how = {"target": "gold", "units": "token", "removal": "mask_token"}

@@ -8,7 +8,7 @@ import torch
 from raison.studies.evaluate_methods import evaluate
 from raison.studies.reproduce import method_runs
 from raison.studies.reproduce.method_runs import measure_methods
-from raison.studies.reproduce.part_store import PartStore, weights_fingerprint
+from raison.studies.reproduce.part_store import PartStore, weights_fingerprint_for_suite
 from raison.studies.reproduce.run_suite import reproduce
 
 
@@ -38,11 +38,15 @@ def test_a_model_that_was_trained_again_is_another():
 
     model, again = (tiny_model("bert", "classification") for _ in range(2))
     other = tiny_model("bert", "classification", seed=1)
-    assert weights_fingerprint(model) == weights_fingerprint(again) != weights_fingerprint(other)
+    assert (
+        weights_fingerprint_for_suite(model)
+        == weights_fingerprint_for_suite(again)
+        != weights_fingerprint_for_suite(other)
+    )
     with torch.no_grad():
         for weight in again.hf.parameters():
             weight += 1e-6
-    assert weights_fingerprint(model) != weights_fingerprint(again)
+    assert weights_fingerprint_for_suite(model) != weights_fingerprint_for_suite(again)
 
 
 def tiny_suite():

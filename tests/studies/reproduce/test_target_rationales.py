@@ -6,7 +6,11 @@ import numpy as np
 
 from raison.core.records import Example
 from raison.models.protocol import TargetSpec
-from raison.studies.reproduce.target_rationales import TargetInText, find_rationales, is_own_token
+from raison.studies.reproduce.target_rationales import (
+    TargetInText,
+    find_rationales_of_targets,
+    target_is_own_token,
+)
 from raison.testing import tiny_model
 from tests.helpers.trials import METHODS, trial_of
 
@@ -23,7 +27,9 @@ def test_a_ranking_goes_on_behind_the_rationale():
     trial = trial_of(model)
     for title, spec in METHODS.items():
         for aim, one in zip(
-            aims, find_rationales(trial, title, spec, aims, ranked=8).rationales, strict=True
+            aims,
+            find_rationales_of_targets(trial, title, spec, aims, ranked=8).rationales,
+            strict=True,
         ):
             assert one.reached
             assert one.order[0] == len(aim.encoding) - 1 == aim.given[0]
@@ -43,7 +49,7 @@ def test_greedy_is_that_of_the_library():
     text = "the cat sat on the mat and the dog ran"
     whole = raison.rationalize(model, text, "greedy")
     target = TargetInText(whole.encoding, whole.target)
-    (one,) = find_rationales(trial_of(model), "greedy", "greedy", [target]).rationales
+    (one,) = find_rationales_of_targets(trial_of(model), "greedy", "greedy", [target]).rationales
     kept = whole.units.keep(whole.selected) & whole.scope
     assert sorted(one.order) == np.flatnonzero(kept).tolist()
     assert len(one.order) == whole.certificate.kept_tokens
@@ -62,4 +68,4 @@ def test_own_tokens_are_those_of_the_plain_model():
     plain = [
         int(logits[p - 1].argmax()) == i for i, p in zip(target.ids, target.positions, strict=True)
     ]
-    assert is_own_token(model, longer, target).tolist() == plain
+    assert target_is_own_token(model, longer, target).tolist() == plain

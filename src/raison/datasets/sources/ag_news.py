@@ -45,25 +45,27 @@ class AgNews(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         if split == "test":
-            rows = map_rows(read_csv(find_file(place, "test.csv"), 3), test_example)
+            rows = map_rows(read_csv(find_file(place, "test.csv"), 3), ag_news_test_example)
         else:
-            rows = map_rows(read_csv(find_file(place, "train_subset5000.csv"), 2), training_example)
+            rows = map_rows(
+                read_csv(find_file(place, "train_subset5000.csv"), 2), ag_news_training_example
+            )
         return filter_rows(rows, lambda example: example.label in self.topics)
 
 
-def test_example(row: Row[list[str]]) -> Example:
+def ag_news_test_example(row: Row[list[str]]) -> Example:
     """An example of class, title and description."""
     number, title, description = row.value
-    return Example(f"{title} {description}", id=str(row.line), label=topic_of(number, first=1))
+    return Example(f"{title} {description}", id=str(row.line), label=ag_news_topic(number, first=1))
 
 
-def training_example(row: Row[list[str]]) -> Example:
+def ag_news_training_example(row: Row[list[str]]) -> Example:
     """An example of a text and its class."""
     text, number = row.value
-    return Example(text, id=str(row.line), label=topic_of(number, first=0))
+    return Example(text, id=str(row.line), label=ag_news_topic(number, first=0))
 
 
-def topic_of(number: str, *, first: int) -> str:
+def ag_news_topic(number: str, *, first: int) -> str:
     """The topic of a class, whose numbers begin with `first`."""
     topics = {str(index): topic for index, topic in enumerate(TOPICS, first)}
     if number not in topics:

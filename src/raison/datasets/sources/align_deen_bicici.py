@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.parallel import aligned_example, parse_links, zip_rows
+from raison.datasets.parallel import parallel_example, parse_alignment_links, zip_parallel_rows
 from raison.datasets.text_archives import read_archive_lines
 from raison.datasets.text_files import find_file
 
@@ -34,18 +34,18 @@ class AlignDeEn(Dataset):
         )
         files = [read_archive_lines(archive, name) for name in ("test.de", "test.en", "de-en.wa")]
 
-        rows = zip_rows(*files)
-        for row in map_rows(rows, example_with_links):
+        rows = zip_parallel_rows(*files)
+        for row in map_rows(rows, bicici_example):
             if isinstance(row, Row) and "dropped" in row.value.meta:
                 row = replace(row, mended=(*row.mended, "links left out"))
             yield row
 
 
-def example_with_links(row: Row[tuple[str, ...]]) -> Example:
+def bicici_example(row: Row[tuple[str, ...]]) -> Example:
     """The example of both sentences and their links."""
     german, english, written = row.value
-    links = parse_links(written, 0)
-    return aligned_example(
+    links = parse_alignment_links(written, 0)
+    return parallel_example(
         german.strip(),
         english.strip(),
         links,

@@ -12,7 +12,7 @@ from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.character_spans import Places
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.parallel import aligned_example, parse_links, zip_rows
+from raison.datasets.parallel import parallel_example, parse_alignment_links, zip_parallel_rows
 from raison.datasets.text_files import find_file, read_lines
 
 
@@ -37,7 +37,7 @@ class AlignZhEn(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         sentences = read_lines(find_file(place, "zhen.src-tgt"))
         links = read_lines(find_file(place, "zhen.gold"))
-        rows = islice(zip_rows(sentences, links), self.skip, None)
+        rows = islice(zip_parallel_rows(sentences, links), self.skip, None)
         return map_rows(rows, self.example_with_links)
 
     def example_with_links(self, row: Row[tuple[str, ...]]) -> Example:
@@ -48,8 +48,8 @@ class AlignZhEn(Dataset):
             raise InputError("no ||| stands between the two sentences.")
 
         text, words = join_chinese(source.split(), spaces=self.spaces)
-        links = parse_links(written, 1)
-        return aligned_example(
+        links = parse_alignment_links(written, 1)
+        return parallel_example(
             text,
             target.strip(),
             links,
@@ -63,7 +63,9 @@ def join_chinese(words: list[str], *, spaces: bool) -> tuple[str, Places]:
     text = ""
     places: Places = []
     for word in words:
-        if text and (spaces or (is_latin(text[-1]) and is_latin(word[0]))):
+        if text and (
+            spaces or (is_latin_beside_chinese(text[-1]) and is_latin_beside_chinese(word[0]))
+        ):
             text += " "
         start = len(text)
         text += word
@@ -71,6 +73,6 @@ def join_chinese(words: list[str], *, spaces: bool) -> tuple[str, Places]:
     return text, places
 
 
-def is_latin(character: str) -> bool:
+def is_latin_beside_chinese(character: str) -> bool:
     """Whether a character is a Latin letter or a digit."""
     return character.isascii() and character.isalnum()

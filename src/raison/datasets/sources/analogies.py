@@ -27,10 +27,10 @@ class Analogies(Dataset):
     paper = "Mikolov et al. 2013, Efficient Estimation of Word Representations in Vector Space"
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(lines_with_relation(place), analogy_example)
+        return map_rows(analogies_with_relation(place), analogy_example)
 
 
-def lines_with_relation(place: Path) -> Rows[tuple[str, str]]:
+def analogies_with_relation(place: Path) -> Rows[tuple[str, str]]:
     """Lines with the relation whose title stands above them."""
     relation = ""
     for row in read_lines(find_file(place, "questions-words.txt")):

@@ -12,10 +12,10 @@ from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
 from raison.datasets.character_spans import join_words, spans_of_marks
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.json_files import Json, read_json_lines, required_field
+from raison.datasets.json_files import Json, read_json_lines, required_json_field
 from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
-from raison.datasets.thresholds import clear_examples, label_of_score
+from raison.datasets.thresholds import examples_with_clear_scores, label_of_score
 
 ASPECTS = ("appearance", "aroma", "palate")
 
@@ -59,7 +59,7 @@ class Beer(Dataset):
             rows = map_rows(read_plain_columns(path, 2), self.scored_example)
 
         balanced = self.balanced and split == "train"
-        return clear_examples(rows, self.labels, balanced=balanced)
+        return examples_with_clear_scores(rows, self.labels, balanced=balanced)
 
     def scored_example(self, row: Row[list[str]]) -> Example | None:
         """An example without a rationale; None where the aspect is neither good nor bad."""
@@ -72,13 +72,13 @@ class Beer(Dataset):
     def annotated_example(self, row: Row[Json]) -> Example | None:
         """An example with its rationale; None where the aspect is neither good nor bad, or nothing is marked."""
         record = row.value
-        scores = required_field(record, "y", list)
+        scores = required_json_field(record, "y", list)
         label = self.label_of(scores)
-        ranges = required_field(record, str(self.number), list)
-        words = list(map(str, required_field(record, "x", list)))
+        ranges = required_json_field(record, str(self.number), list)
+        words = list(map(str, required_json_field(record, "x", list)))
 
         text, places = join_words(words)
-        marks = marks_of_ranges(ranges, len(words))
+        marks = beer_marks_of_ranges(ranges, len(words))
         gold = spans_of_marks(places, marks, "text")
         if label is None or not gold:
             return None
@@ -100,11 +100,11 @@ class Beer(Dataset):
         return label_of_score(scores[number], self.labels)
 
 
-def marks_of_ranges(ranges: Sequence[object], size: int) -> list[bool]:
+def beer_marks_of_ranges(ranges: Sequence[object], size: int) -> list[bool]:
     """Whether each of `size` words is in a range."""
     marks = [False] * size
     for ends in ranges:
-        if not isinstance(ends, list) or not is_range(ends):
+        if not isinstance(ends, list) or not is_range_in_beer_review(ends):
             raise InputError(f"a range of marked words is two numbers, not {ends!r}.")
         start, end = ends
         if end > size:
@@ -115,6 +115,6 @@ def marks_of_ranges(ranges: Sequence[object], size: int) -> list[bool]:
     return marks
 
 
-def is_range(ends: list[int]) -> bool:
+def is_range_in_beer_review(ends: list[int]) -> bool:
     """Whether these are the ends of a range, which may be empty."""
     return len(ends) == 2 and 0 <= ends[0] <= ends[1]

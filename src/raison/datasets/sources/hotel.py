@@ -13,7 +13,7 @@ from raison.datasets.character_spans import find_tokens, spans_of_marks
 from raison.datasets.dataset_rows import Row, Rows, map_rows
 from raison.datasets.table import read_plain_columns
 from raison.datasets.text_files import find_file
-from raison.datasets.thresholds import clear_examples, label_of_score
+from raison.datasets.thresholds import examples_with_clear_scores, label_of_score
 
 ASPECTS = ("location", "service", "cleanliness")
 
@@ -51,7 +51,7 @@ class Hotel(Dataset):
             rows = map_rows(read_plain_columns(path, 3), self.scored_example)
 
         balanced = self.balanced and split == "train"
-        return clear_examples(rows, self.labels, balanced=balanced)
+        return examples_with_clear_scores(rows, self.labels, balanced=balanced)
 
     def scored_example(self, row: Row[list[str]]) -> Example | None:
         """An example; None for the names of the columns, and where the aspect is neither good nor bad."""

@@ -39,22 +39,24 @@ class ImdbCounterfactual(Dataset):
     gold = True
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        for pair in pairs_of_rows(read_table_rows(find_file(place, f"{split}_paired.tsv"), "\t")):
+        for pair in counterfactual_pairs(
+            read_table_rows(find_file(place, f"{split}_paired.tsv"), "\t")
+        ):
             if isinstance(pair, Broken):
                 yield pair
                 continue
 
             original, edited = pair
-            gold_of_original, gold_of_edited = changed_words(
+            gold_of_original, gold_of_edited = words_changed_in_counterfactual(
                 original.value["Text"], edited.value["Text"]
             )
-            yield example_row(
+            yield counterfactual_row(
                 original,
                 "original",
                 other="edited",
                 gold=gold_of_original,
             )
-            yield example_row(
+            yield counterfactual_row(
                 edited,
                 "edited",
                 other="original",
@@ -62,7 +64,7 @@ class ImdbCounterfactual(Dataset):
             )
 
 
-def example_row(
+def counterfactual_row(
     row: TableRow,
     role: str,
     *,
@@ -84,7 +86,9 @@ def example_row(
     return row.with_value(example)
 
 
-def pairs_of_rows(rows: Rows[dict[str, str]]) -> Iterator[tuple[TableRow, TableRow] | Broken]:
+def counterfactual_pairs(
+    rows: Rows[dict[str, str]],
+) -> Iterator[tuple[TableRow, TableRow] | Broken]:
     """Neighbours of the same number; a row without its partner is broken."""
     first: TableRow | None = None
     for row in rows:
@@ -102,19 +106,21 @@ def pairs_of_rows(rows: Rows[dict[str, str]]) -> Iterator[tuple[TableRow, TableR
             yield first, row
             first = None
         else:
-            yield without_partner(first)
+            yield counterfactual_without_partner(first)
             first = row
     if first is not None:
-        yield without_partner(first)
+        yield counterfactual_without_partner(first)
 
 
-def without_partner(row: TableRow) -> Broken:
+def counterfactual_without_partner(row: TableRow) -> Broken:
     """The broken record of a row whose partner is missing."""
     number = row.value["batch_id"]
     return row.broken(f"the other text of the pair {number!r} does not follow")
 
 
-def changed_words(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+def words_changed_in_counterfactual(
+    before: str, after: str
+) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     """The words of either text that the other has not."""
     places_before = split_words(before)
     places_after = split_words(after)
@@ -123,8 +129,8 @@ def changed_words(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span
 
     matcher = SequenceMatcher(
         None,
-        spellings(before, places_before),
-        spellings(after, places_after),
+        spellings_in_counterfactual(before, places_before),
+        spellings_in_counterfactual(after, places_after),
         autojunk=False,
     )
     for first_before, first_after, size in matcher.get_matching_blocks():
@@ -137,6 +143,6 @@ def changed_words(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span
     return gold_before, gold_after
 
 
-def spellings(text: str, places: Places) -> list[str]:
+def spellings_in_counterfactual(text: str, places: Places) -> list[str]:
     """The words at these places without their case."""
     return [text[start:end].lower() for start, end in places]

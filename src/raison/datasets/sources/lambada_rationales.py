@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.json_files import Json, read_json_lines, required_field
+from raison.datasets.json_files import Json, read_json_lines, required_json_field
 from raison.datasets.lambada_passages import passage_example
 from raison.datasets.text_files import find_file
 
@@ -31,12 +31,12 @@ class LambadaRationales(Dataset):
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
         return map_rows(
-            read_json_lines(find_file(place, "annotated_lambada.json")), annotated_passage
+            read_json_lines(find_file(place, "annotated_lambada.json")), lambada_annotated_passage
         )
 
 
-def annotated_passage(row: Row[Json]) -> Example:
+def lambada_annotated_passage(row: Row[Json]) -> Example:
     """A passage, which must have a rationale."""
-    index = required_field(row.value, "lambadaIndex", int)
-    required_field(row.value, "rationale", list)
+    index = required_json_field(row.value, "lambadaIndex", int)
+    required_json_field(row.value, "rationale", list)
     return passage_example(row.value, index=index, id=str(index))

@@ -25,10 +25,10 @@ class LambadaTest(Dataset):
     paper = "Paperno et al. 2016, The LAMBADA dataset"
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_json_lines(find_file(place, "lambada_test.jsonl")), numbered_passage)
+        return map_rows(read_json_lines(find_file(place, "lambada_test.jsonl")), lambada_passage)
 
 
-def numbered_passage(row: Row[Json]) -> Example:
+def lambada_passage(row: Row[Json]) -> Example:
     """A passage whose id is its row, from 0."""
     index = row.line - 1
     return passage_example(row.value, index=index, id=str(index))

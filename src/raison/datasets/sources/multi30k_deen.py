@@ -9,7 +9,7 @@ from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.parallel import zip_rows
+from raison.datasets.parallel import zip_parallel_rows
 from raison.datasets.text_files import find_file, read_lines
 
 FILES = {
@@ -44,10 +44,10 @@ class Multi30k(Dataset):
         for language in languages:
             path = find_file(place, f"{FILES[split]}.{language}")
             files.append(read_lines(path))
-        return map_rows(zip_rows(*files), translation_example)
+        return map_rows(zip_parallel_rows(*files), multi30k_example)
 
 
-def translation_example(row: Row[tuple[str, ...]]) -> Example:
+def multi30k_example(row: Row[tuple[str, ...]]) -> Example:
     """A description with its translation."""
     source, target = row.value
     return Example(source, id=str(row.line), label=target.strip() or None)

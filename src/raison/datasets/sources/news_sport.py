@@ -45,7 +45,7 @@ class NewsSport(Dataset):
         folder = f"20news-bydate-{split}/"
         posts = filter_rows(
             read_archive_texts(archive, other="latin-1"),
-            lambda file: folder in f"{file[0]}/" and is_of_group(file[0]),
+            lambda file: folder in f"{file[0]}/" and is_of_newsgroup(file[0]),
         )
         return map_rows(posts, self.post_example)
 
@@ -62,7 +62,7 @@ class NewsSport(Dataset):
         return Example(text, id=f"{group}/{number}", label=group)
 
 
-def is_of_group(name: str) -> bool:
+def is_of_newsgroup(name: str) -> bool:
     """Whether a file stands in the folder of a group."""
     parts = name.split("/")
     return len(parts) > 1 and parts[-2] in GROUPS

@@ -8,7 +8,7 @@ from pathlib import Path
 from raison.core.parameters import check_choice
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.dataset_rows import Row, Rows, filter_rows, interleave, map_rows
+from raison.datasets.dataset_rows import Row, Rows, filter_rows, interleave_rows, map_rows
 from raison.datasets.text_archives import read_archive_lines, read_archive_texts
 from raison.datasets.text_files import find_file
 
@@ -46,8 +46,8 @@ class NltkReviews(Dataset):
             return map_rows(reviews, review_example)
 
         archive = find_file(place, "sentence_polarity.zip", "sentence_polarity")
-        classes = [sentences_of_class(archive, short) for short in LABELS]
-        return interleave(*classes)
+        classes = [nltk_sentences_of_class(archive, short) for short in LABELS]
+        return interleave_rows(*classes)
 
 
 def review_example(row: Row[tuple[str, str]]) -> Example:
@@ -58,7 +58,7 @@ def review_example(row: Row[tuple[str, str]]) -> Example:
     return Example(text, id=f"{folder}/{number}", label=LABELS.get(folder))
 
 
-def sentences_of_class(archive: Path, short: str) -> Rows[Example]:
+def nltk_sentences_of_class(archive: Path, short: str) -> Rows[Example]:
     """The sentences of the file of a class."""
     rows = read_archive_lines(archive, f"rt-polarity.{short}")
     return map_rows(

@@ -9,7 +9,7 @@ from raison.core.errors import InputError
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset
 from raison.datasets.dataset_rows import Row, Rows, map_rows
-from raison.datasets.table import read_plain_columns, unquote
+from raison.datasets.table import read_plain_columns, unquote_csv_cell
 from raison.datasets.text_files import find_file
 
 LABELS = ("not_duplicate", "duplicate")
@@ -42,8 +42,8 @@ def pair_example(row: Row[list[str]]) -> Example:
     if label not in ("0", "1"):
         raise InputError(f"the label {label!r} is neither 0 nor 1.")
     return Example(
-        unquote(first),
-        unquote(second),
+        unquote_csv_cell(first),
+        unquote_csv_cell(second),
         id=number,
         label=LABELS[int(label)],
     )

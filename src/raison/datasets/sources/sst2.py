@@ -26,10 +26,10 @@ class Sst2(Dataset):
     labels = negative_positive
 
     def rows(self, place: Path, split: str) -> Rows[Example]:
-        return map_rows(read_plain_columns(find_file(place, f"{split}.tsv"), 2), sentence_example)
+        return map_rows(read_plain_columns(find_file(place, f"{split}.tsv"), 2), sst2_example)
 
 
-def sentence_example(row: Row[list[str]]) -> Example:
+def sst2_example(row: Row[list[str]]) -> Example:
     """The example of a text and the number of its class."""
     text, label = row.value
     if label not in ("0", "1"):

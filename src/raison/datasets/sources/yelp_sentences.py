@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raison.core.records import Example
 from raison.datasets.base import Dataset, dataset, negative_positive
-from raison.datasets.dataset_rows import Rows, interleave, map_rows
+from raison.datasets.dataset_rows import Rows, interleave_rows, map_rows
 from raison.datasets.text_files import find_file, read_lines
 
 
@@ -29,7 +29,7 @@ class YelpSentences(Dataset):
     def rows(self, place: Path, split: str) -> Rows[Example]:
         numbers = range(len(self.labels))
         classes = [self.sentences_of_class(place, split, number) for number in numbers]
-        return interleave(*classes)
+        return interleave_rows(*classes)
 
     def sentences_of_class(self, place: Path, split: str, number: int) -> Rows[Example]:
         """The sentences of the file of a class."""

@@ -21,7 +21,11 @@ from raison.metrics.attention.mutual_information import (
     mutual_information,
     shuffled_information,
 )
-from raison.metrics.attention.token_logits import pooled_logits, token_logits, token_probability
+from raison.metrics.attention.token_logits import (
+    pooled_logits,
+    probability_from_token_logits,
+    token_logits,
+)
 from raison.metrics.rank_correlation import kendall_defined, kendall_tau
 
 __all__ = [
@@ -35,9 +39,9 @@ __all__ = [
     "normalised_entropy",
     "permuted_attention",
     "pooled_logits",
+    "probability_from_token_logits",
     "shuffled_information",
     "token_logits",
-    "token_probability",
     "total_variation",
     "uniform_attention",
 ]

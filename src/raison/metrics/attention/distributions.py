@@ -25,8 +25,8 @@ def normalised_entropy(weights: ArrayLike, mask: ArrayLike | None = None) -> Val
     Weights are made to add up to 1. A text of one token has 0. NaN where all weights are 0 (a gradient that vanished):
     no distribution exists there; leave it out and count it.
     """
-    p, real = normalise_weights(weights, mask)
-    entropy = -x_log_x(p).sum(-1)
+    p, real = normalise_attention_weights(weights, mask)
+    entropy = -x_log_x_for_entropy(p).sum(-1)
     n = np.maximum(real.sum(-1), 2)  # one token has entropy 0 anyway
     largest_entropy = np.log(n)
     share = np.clip(entropy / largest_entropy, 0.0, 1.0)
@@ -42,8 +42,8 @@ def jensen_shannon(
 
     Finite where weights are 0, as those of sparsemax are. Weights are made to add up to 1; NaN where one has none.
     """
-    p, _ = normalise_weights(first, mask)
-    q, _ = normalise_weights(second, mask)
+    p, _ = normalise_attention_weights(first, mask)
+    q, _ = normalise_attention_weights(second, mask)
     p_tokens, q_tokens = p.shape[-1], q.shape[-1]
     if p_tokens != q_tokens:
         raise InputError(
@@ -62,8 +62,8 @@ def total_variation(first: ArrayLike, second: ArrayLike) -> Values:
 
     For two classes it is |p(1) − q(1)|; give both classes. (Released code of Wiegreffe & Pinter gives half of that.)
     """
-    p = probabilities(first)
-    q = probabilities(second)
+    p = distribution_of_prediction(first)
+    q = distribution_of_prediction(second)
     p_classes, q_classes = p.shape[-1], q.shape[-1]
     if p_classes != q_classes:
         raise InputError(
@@ -93,7 +93,7 @@ def permuted_attention(
     The order depends on the seed and on the number of the row; average over ten seeds or more.
     """
     attention = np.asarray(weights, np.float64)
-    real = real_tokens(attention, mask)
+    real = real_tokens_of_attention(attention, mask)
     outside = attention[~real]
     if attention.ndim < 1 or outside.any():
         raise InputError(
@@ -118,12 +118,14 @@ def permuted_attention(
 # -- helpers ------------------------------------------------------------------------------------------------
 
 
-def normalise_weights(weights: ArrayLike, mask: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+def normalise_attention_weights(
+    weights: ArrayLike, mask: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray]:
     """[.., t] weights that add up to 1 over real tokens (NaN where there is no weight at all), and the mask."""
     weights = np.asarray(weights, np.float64)
     if weights.ndim < 1:
         raise InputError("Weights are given per token: a list, not a single number.")
-    real = real_tokens(weights, mask)
+    real = real_tokens_of_attention(weights, mask)
     finite = np.isfinite(weights).all()
     negative = (weights < 0).any()
     if negative or not finite:
@@ -136,7 +138,7 @@ def normalise_weights(weights: ArrayLike, mask: ArrayLike | None) -> tuple[np.nd
     return shares, real
 
 
-def real_tokens(weights: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
+def real_tokens_of_attention(weights: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
     """[.., t] the mask in the shape of the weights; without a mask all tokens are real."""
     if mask is None:
         return np.ones(weights.shape, bool)
@@ -149,7 +151,7 @@ def real_tokens(weights: np.ndarray, mask: ArrayLike | None) -> np.ndarray:
         ) from None
 
 
-def probabilities(prediction: ArrayLike) -> np.ndarray:
+def distribution_of_prediction(prediction: ArrayLike) -> np.ndarray:
     """[.., c] a prediction as an array, checked."""
     p = np.asarray(prediction, np.float64)
     adds_up = p.ndim > 0 and np.allclose(p.sum(-1), 1, atol=1e-3)
@@ -161,7 +163,7 @@ def probabilities(prediction: ArrayLike) -> np.ndarray:
     return p
 
 
-def x_log_x(p: np.ndarray) -> np.ndarray:
+def x_log_x_for_entropy(p: np.ndarray) -> np.ndarray:
     """p ln p, with 0 ln 0 = 0."""
     positive = np.where(p == 0, 1.0, p)
     return p * np.log(positive)

@@ -40,27 +40,27 @@ def clusters(
 
     data = data - data.mean(0)  # distances are differences of squares: exact enough only near 0
     generator = np.random.default_rng(seed)
-    centres = draw_first_centres(data, k, generator)
+    centres = draw_first_cluster_centres(data, k, generator)
     if batch is None or batch >= len(data):
-        move_by_all_points(data, centres, passes)
+        move_centres_by_all_points(data, centres, passes)
     else:
         batches_of_a_pass = ceil(len(data) / batch)
         steps = passes * batches_of_a_pass
-        move_by_batches(data, centres, batch=batch, steps=steps, generator=generator)
-    return nearest_centres(data, centres)
+        move_centres_by_batches(data, centres, batch=batch, steps=steps, generator=generator)
+    return nearest_cluster_centres(data, centres)
 
 
-def move_by_all_points(data: np.ndarray, centres: np.ndarray, passes: int) -> None:
+def move_centres_by_all_points(data: np.ndarray, centres: np.ndarray, passes: int) -> None:
     """Lloyd's algorithm: each centre becomes the mean of its points, until none moves."""
     for _ in range(passes):
-        groups = group_points(data, centres)
+        groups = group_points_by_cluster(data, centres)
         means = groups.sums / groups.counts[:, None]
         if np.array_equal(centres[groups.centres], means):
             break
         centres[groups.centres] = means
 
 
-def move_by_batches(
+def move_centres_by_batches(
     data: np.ndarray,
     centres: np.ndarray,
     *,
@@ -72,7 +72,7 @@ def move_by_batches(
     members = np.zeros(len(centres))
     for _ in range(steps):
         drawn = generator.integers(0, len(data), batch)
-        groups = group_points(data[drawn], centres)
+        groups = group_points_by_cluster(data[drawn], centres)
         members[groups.centres] += groups.counts
 
         old = centres[groups.centres]
@@ -90,9 +90,9 @@ class Groups:
     sums: np.ndarray  # [g d]
 
 
-def group_points(points: np.ndarray, centres: np.ndarray) -> Groups:
+def group_points_by_cluster(points: np.ndarray, centres: np.ndarray) -> Groups:
     """The points grouped by their nearest centres."""
-    nearest = nearest_centres(points, centres)
+    nearest = nearest_cluster_centres(points, centres)
     all_counts = np.bincount(nearest, minlength=len(centres))
     numbers = np.flatnonzero(all_counts)
     counts = all_counts[numbers]
@@ -103,7 +103,7 @@ def group_points(points: np.ndarray, centres: np.ndarray) -> Groups:
     return Groups(numbers, counts, sums)
 
 
-def draw_first_centres(
+def draw_first_cluster_centres(
     data: np.ndarray,
     k: int,
     generator: np.random.Generator,
@@ -118,23 +118,23 @@ def draw_first_centres(
 
     first = generator.integers(len(pool))
     centres = [pool[first]]
-    distances = squared_distances(pool, centres[0])
+    distances = squared_distances_to_centre(pool, centres[0])
     while len(centres) < k and distances.sum() > 0:
         chances = distances / distances.sum()
         drawn = generator.choice(len(pool), p=chances)
         centre = pool[drawn]
         centres.append(centre)
-        distances = np.minimum(distances, squared_distances(pool, centre))
+        distances = np.minimum(distances, squared_distances_to_centre(pool, centre))
     return np.stack(centres)
 
 
-def squared_distances(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
+def squared_distances_to_centre(points: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """[n] of each point to the centre."""
     distances: np.ndarray = ((points - centre) ** 2).sum(1)
     return distances
 
 
-def nearest_centres(data: np.ndarray, centres: np.ndarray) -> np.ndarray:
+def nearest_cluster_centres(data: np.ndarray, centres: np.ndarray) -> np.ndarray:
     """[n] the nearest centre of each point, the first of equals."""
     step = max(1, CELLS // len(centres))
     squares = (centres**2).sum(1)

@@ -41,8 +41,8 @@ def mutual_information(first: ArrayLike, second: ArrayLike) -> float:
     if not n:
         return float("nan")
 
-    a = label_numbers(a)
-    b = label_numbers(b)
+    a = cluster_numbers_of_labels(a)
+    b = cluster_numbers_of_labels(b)
     width = int(b.max()) + 1
     # only the cells that have a pair: a table of k² would be mostly empty
     cells, counts = np.unique(a * width + b, return_counts=True)
@@ -56,7 +56,7 @@ def mutual_information(first: ArrayLike, second: ArrayLike) -> float:
     return max(0.0, float(information))
 
 
-def label_numbers(labels: np.ndarray) -> np.ndarray:
+def cluster_numbers_of_labels(labels: np.ndarray) -> np.ndarray:
     """[n] the same labels as numbers from 0 on."""
     _, numbers = np.unique(labels, return_inverse=True)
     return numbers.astype(np.int64)

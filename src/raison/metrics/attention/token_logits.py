@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from raison.core.errors import InputError
 
-__all__ = ["pooled_logits", "token_logits", "token_probability"]
+__all__ = ["pooled_logits", "probability_from_token_logits", "token_logits"]
 
 
 def token_logits(
@@ -46,7 +46,7 @@ def pooled_logits(attention: ArrayLike, logits: ArrayLike) -> np.ndarray:
     return pooled
 
 
-def token_probability(
+def probability_from_token_logits(
     logits: ArrayLike,
     predicted: int,
     mask: ArrayLike | None = None,
@@ -71,9 +71,9 @@ def token_probability(
         )
 
     if binary:
-        log_p = binary_log_probability(of_tokens, predicted)
+        log_p = log_probability_of_binary_logits(of_tokens, predicted)
     else:
-        log_p = softmax_log_probability(of_tokens, predicted)
+        log_p = log_probability_of_softmax_logits(of_tokens, predicted)
     if mask is not None:
         real = np.asarray(mask, bool)
         log_p = log_p[real]
@@ -83,14 +83,14 @@ def token_probability(
     return float(p.mean())
 
 
-def binary_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
+def log_probability_of_binary_logits(logits: np.ndarray, predicted: int) -> np.ndarray:
     """[t] ln σ(logit) of class 1, ln σ(−logit) of class 0."""
     exponents = -logits if predicted else logits
     log_p: np.ndarray = -np.logaddexp(0.0, exponents)  # ln σ(x) = −ln(1 + e^−x)
     return log_p
 
 
-def softmax_log_probability(logits: np.ndarray, predicted: int) -> np.ndarray:
+def log_probability_of_softmax_logits(logits: np.ndarray, predicted: int) -> np.ndarray:
     """[t] the logarithm of a class's softmax, logits [t c]."""
     of_all = np.logaddexp.reduce(logits, axis=1)
     log_p: np.ndarray = logits[:, predicted] - of_all

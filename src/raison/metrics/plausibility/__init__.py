@@ -10,7 +10,10 @@ what is pooled. Nothing else is NaN.
 
 from __future__ import annotations
 
-from raison.metrics.plausibility.gold_ranking import area_under_precision_recall, mass_on_gold
+from raison.metrics.plausibility.gold_ranking import (
+    area_under_precision_recall_of_gold,
+    mass_on_gold,
+)
 from raison.metrics.plausibility.matching_spans import (
     eraser_span_scores,
     gold_spans,
@@ -29,7 +32,7 @@ from raison.metrics.plausibility.unit_sets import (
 
 __all__ = [
     "Overlap",
-    "area_under_precision_recall",
+    "area_under_precision_recall_of_gold",
     "eraser_span_scores",
     "f1",
     "gold_spans",

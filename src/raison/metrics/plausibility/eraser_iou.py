@@ -19,11 +19,15 @@ from raison.metrics.plausibility.base import Plausibility, pooled_agreement_key
 from raison.metrics.plausibility.matching_spans import (
     matching_spans,
     maximal_runs,
-    sum_of_precisions,
-    sum_of_recalls,
+    sum_of_span_precisions,
+    sum_of_span_recalls,
 )
-from raison.metrics.plausibility.rationale_units import Length, check_length, rationale_units
-from raison.metrics.plausibility.span_metrics import check_threshold
+from raison.metrics.plausibility.rationale_units import (
+    Length,
+    check_rationale_length,
+    rationale_units,
+)
+from raison.metrics.plausibility.span_metrics import check_threshold_of_span_iou
 from raison.metrics.plausibility.unit_sets import Overlap
 
 __all__ = ["EraserIouF1Macro"]
@@ -53,8 +57,8 @@ class EraserIouF1Macro(Plausibility):
     )
 
     def __post_init__(self) -> None:
-        check_length(self.k)
-        check_threshold(self.threshold)
+        check_rationale_length(self.k)
+        check_threshold_of_span_iou(self.threshold)
 
     def numbers(self, subject: Subject) -> Numbers:
         gold = (
@@ -66,8 +70,8 @@ class EraserIouF1Macro(Plausibility):
             counts = spans_by_document(subject, example, self.k, self.threshold)
 
         averaged = AveragedF1(
-            precision=sum_of_precisions(counts),
-            recall=sum_of_recalls(counts),
+            precision=sum_of_span_precisions(counts),
+            recall=sum_of_span_recalls(counts),
         )
         return {
             "eraser_iou_f1_macro": averaged,

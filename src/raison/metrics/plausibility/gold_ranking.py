@@ -9,13 +9,13 @@ from raison.core.errors import InputError
 from raison.core.parameters import check_choice
 from raison.metrics.numbers import NAN
 
-__all__ = ["AREAS", "SIGNS", "area_under_precision_recall", "mass_on_gold"]
+__all__ = ["AREAS", "SIGNS", "area_under_precision_recall_of_gold", "mass_on_gold"]
 
 AREAS = ("step", "trapezoid")
 SIGNS = ("absolute", "positive")
 
 
-def area_under_precision_recall(
+def area_under_precision_recall_of_gold(
     scores: ArrayLike,
     gold: ArrayLike,
     area: str = "step",
@@ -26,7 +26,7 @@ def area_under_precision_recall(
     scikit-learn has it; trapezoid: Σ_i (R_i − R_{i−1}) (P_i + P_{i−1}) / 2 from (0, 1) on, which ERASER calls AUPRC and
     which is too high where points are few (Davis & Goadrich 2006). Equal scores give the share of gold units by step.
     """
-    scores, gold = finite_scores(scores, gold)
+    scores, gold = finite_scores_beside_gold(scores, gold)
     check_choice("area", area, AREAS)
     if not gold.any():
         return NAN
@@ -53,7 +53,7 @@ def mass_on_gold(scores: ArrayLike, gold: ArrayLike, sign: str = "absolute") -> 
 
     Where no unit has any mass, no unit has more than another, so it is what equal scores give: the share of gold units.
     """
-    scores, gold = finite_scores(scores, gold)
+    scores, gold = finite_scores_beside_gold(scores, gold)
     check_choice("sign", sign, SIGNS)
     if not gold.any():
         return NAN
@@ -68,7 +68,7 @@ def mass_on_gold(scores: ArrayLike, gold: ArrayLike, sign: str = "absolute") -> 
     return float(on_gold / mass.sum())
 
 
-def finite_scores(scores: ArrayLike, gold: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def finite_scores_beside_gold(scores: ArrayLike, gold: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """[u] scores and gold units as arrays that fit each other."""
     scores = np.asarray(scores, np.float64)
     gold = np.asarray(gold, bool)

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from raison.metrics.base import Subject, gold_units
-from raison.metrics.numbers import Share, harmonic_mean
-from raison.metrics.plausibility.unit_sets import Overlap, ratio_or_zero
+from raison.metrics.numbers import Share, harmonic_mean_f1
+from raison.metrics.plausibility.unit_sets import Overlap, ratio_of_units_or_zero
 
 __all__ = [
     "Spans",
@@ -17,8 +17,8 @@ __all__ = [
     "gold_spans",
     "matching_spans",
     "maximal_runs",
-    "sum_of_precisions",
-    "sum_of_recalls",
+    "sum_of_span_precisions",
+    "sum_of_span_recalls",
 ]
 
 Spans = Collection[Collection[int]]  # each the numbers of its units
@@ -78,7 +78,7 @@ def iou_of_spans(first: frozenset[int], second: frozenset[int]) -> float:
     """Intersection over union of two spans; 0 where both are empty."""
     both = first & second
     union = first | second
-    return ratio_or_zero(len(both), len(union))
+    return ratio_of_units_or_zero(len(both), len(union))
 
 
 def eraser_span_scores(
@@ -94,31 +94,31 @@ def eraser_span_scores(
     matches = sum(each.both for each in counts)
     chosen = sum(each.chosen for each in counts)
     gold = sum(each.gold for each in counts)
-    precision_micro = ratio_or_zero(matches, chosen)
-    recall_micro = ratio_or_zero(matches, gold)
+    precision_micro = ratio_of_units_or_zero(matches, chosen)
+    recall_micro = ratio_of_units_or_zero(matches, gold)
 
-    precisions = sum_of_precisions(counts)
-    recalls = sum_of_recalls(counts)
-    precision_macro = ratio_or_zero(precisions.part, precisions.whole)
-    recall_macro = ratio_or_zero(recalls.part, recalls.whole)
+    precisions = sum_of_span_precisions(counts)
+    recalls = sum_of_span_recalls(counts)
+    precision_macro = ratio_of_units_or_zero(precisions.part, precisions.whole)
+    recall_macro = ratio_of_units_or_zero(recalls.part, recalls.whole)
 
     return {
         "precision_micro": precision_micro,
         "recall_micro": recall_micro,
-        "f1_micro": harmonic_mean(precision_micro, recall_micro),
+        "f1_micro": harmonic_mean_f1(precision_micro, recall_micro),
         "precision_macro": precision_macro,
         "recall_macro": recall_macro,
-        "f1_macro": harmonic_mean(precision_macro, recall_macro),
+        "f1_macro": harmonic_mean_f1(precision_macro, recall_macro),
     }
 
 
-def sum_of_precisions(counts: Sequence[Overlap]) -> Share:
+def sum_of_span_precisions(counts: Sequence[Overlap]) -> Share:
     """The sum of the precisions of texts (or documents) in which something is chosen, and how many these are."""
     precisions = [each.both / each.chosen for each in counts if each.chosen]
     return Share(sum(precisions), len(precisions))
 
 
-def sum_of_recalls(counts: Sequence[Overlap]) -> Share:
+def sum_of_span_recalls(counts: Sequence[Overlap]) -> Share:
     """The sum of the recalls of texts (or documents) that have gold, and how many these are."""
     recalls = [each.both / each.gold for each in counts if each.gold]
     return Share(sum(recalls), len(recalls))

@@ -10,10 +10,10 @@ from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled
 from raison.metrics.plausibility.gold_ranking import (
     AREAS,
     SIGNS,
-    area_under_precision_recall,
+    area_under_precision_recall_of_gold,
     mass_on_gold,
 )
-from raison.metrics.plausibility.rationale_units import check_length, most_important_units
+from raison.metrics.plausibility.rationale_units import check_rationale_length, most_important_units
 from raison.metrics.plausibility.unit_sets import overlap, pooled_recall, precision
 
 __all__ = ["Auprc", "GoldMass", "MicroRecallAtK", "PrecisionAtK", "Top1"]
@@ -24,7 +24,7 @@ __all__ = ["Auprc", "GoldMass", "MicroRecallAtK", "PrecisionAtK", "Top1"]
 class Auprc(Plausibility):
     """Area under precision and recall of the scores against the gold units; needs no length.
 
-    step: average precision; trapezoid: what ERASER reports (see `area_under_precision_recall`).
+    step: average precision; trapezoid: what ERASER reports (see `area_under_precision_recall_of_gold`).
     """
 
     area: str = "step"  # step (average precision) or trapezoid (ERASER)
@@ -36,7 +36,7 @@ class Auprc(Plausibility):
         check_choice("area", self.area, AREAS)
 
     def numbers(self, subject: Subject) -> Numbers:
-        area = area_under_precision_recall(subject.scores, subject.gold, self.area)
+        area = area_under_precision_recall_of_gold(subject.scores, subject.gold, self.area)
         return {"auprc": area}
 
 
@@ -54,7 +54,7 @@ class PrecisionAtK(Plausibility):
     keys = (agreement_key("precision_at_k"),)
 
     def __post_init__(self) -> None:
-        check_length(self.k)
+        check_rationale_length(self.k)
 
     def numbers(self, subject: Subject) -> Numbers:
         chosen = most_important_units(subject, self.k)

@@ -9,14 +9,20 @@ import numpy as np
 from raison.core.parameters import check_in_range, check_integer
 from raison.metrics.base import Subject
 
-__all__ = ["Length", "check_length", "most_important_units", "rationale_length", "rationale_units"]
+__all__ = [
+    "Length",
+    "check_rationale_length",
+    "most_important_units",
+    "rationale_length",
+    "rationale_units",
+]
 
 Length = (
     int | float | None
 )  # units: a whole number, a share of the text (1.0: all), None: as many as people mark
 
 
-def check_length(k: Length) -> None:
+def check_rationale_length(k: Length) -> None:
     """Refuse what is no length of a rationale."""
     if isinstance(k, float):
         check_in_range("k as a share", k, 0, 1)

@@ -9,7 +9,11 @@ from raison.core.parameters import check_in_range
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
 from raison.metrics.plausibility.matching_spans import gold_spans, matching_spans, maximal_runs
-from raison.metrics.plausibility.rationale_units import Length, check_length, rationale_units
+from raison.metrics.plausibility.rationale_units import (
+    Length,
+    check_rationale_length,
+    rationale_units,
+)
 from raison.metrics.plausibility.unit_sets import (
     Overlap,
     f1,
@@ -20,10 +24,10 @@ from raison.metrics.plausibility.unit_sets import (
     recall,
 )
 
-__all__ = ["SpanF1Macro", "SpanF1Micro", "check_threshold"]
+__all__ = ["SpanF1Macro", "SpanF1Micro", "check_threshold_of_span_iou"]
 
 
-def check_threshold(threshold: float) -> None:
+def check_threshold_of_span_iou(threshold: float) -> None:
     """Refuse a threshold on the IOU at which two spans could match the same gold span."""
     check_in_range("threshold", threshold, 0, 1)
     if threshold < 0.5:
@@ -54,8 +58,8 @@ class SpanF1Micro(Plausibility):
     )
 
     def __post_init__(self) -> None:
-        check_length(self.k)
-        check_threshold(self.threshold)
+        check_rationale_length(self.k)
+        check_threshold_of_span_iou(self.threshold)
 
     def numbers(self, subject: Subject) -> Numbers:
         counts = span_overlap(subject, self.k, self.threshold)
@@ -87,8 +91,8 @@ class SpanF1Macro(Plausibility):
     )
 
     def __post_init__(self) -> None:
-        check_length(self.k)
-        check_threshold(self.threshold)
+        check_rationale_length(self.k)
+        check_threshold_of_span_iou(self.threshold)
 
     def numbers(self, subject: Subject) -> Numbers:
         counts = span_overlap(subject, self.k, self.threshold)

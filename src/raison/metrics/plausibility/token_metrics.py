@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from raison.metrics.base import Numbers, Subject, metric
 from raison.metrics.plausibility.base import Plausibility, agreement_key, pooled_agreement_key
-from raison.metrics.plausibility.rationale_units import Length, check_length, rationale_units
+from raison.metrics.plausibility.rationale_units import (
+    Length,
+    check_rationale_length,
+    rationale_units,
+)
 from raison.metrics.plausibility.unit_sets import (
     Overlap,
     f1,
@@ -43,10 +47,10 @@ class TokenF1Micro(Plausibility):
     )
 
     def __post_init__(self) -> None:
-        check_length(self.k)
+        check_rationale_length(self.k)
 
     def numbers(self, subject: Subject) -> Numbers:
-        counts = rationale_overlap(subject, self.k)
+        counts = overlap_of_chosen_units(subject, self.k)
         return {
             "token_f1_micro": pooled_f1(counts),
             "token_precision_micro": pooled_precision(counts),
@@ -74,10 +78,10 @@ class TokenF1Macro(Plausibility):
     )
 
     def __post_init__(self) -> None:
-        check_length(self.k)
+        check_rationale_length(self.k)
 
     def numbers(self, subject: Subject) -> Numbers:
-        counts = rationale_overlap(subject, self.k)
+        counts = overlap_of_chosen_units(subject, self.k)
         return {
             "token_f1_macro": f1(counts),
             "token_precision_macro": precision(counts),
@@ -100,13 +104,13 @@ class TokenIou(Plausibility):
     keys = (agreement_key("token_iou_macro"), pooled_agreement_key("token_iou_micro"))
 
     def __post_init__(self) -> None:
-        check_length(self.k)
+        check_rationale_length(self.k)
 
     def numbers(self, subject: Subject) -> Numbers:
-        counts = rationale_overlap(subject, self.k)
+        counts = overlap_of_chosen_units(subject, self.k)
         return {"token_iou_macro": iou(counts), "token_iou_micro": pooled_iou(counts)}
 
 
-def rationale_overlap(subject: Subject, k: Length) -> Overlap:
+def overlap_of_chosen_units(subject: Subject, k: Length) -> Overlap:
     """Counts of the units of the rationale and the gold units."""
     return overlap(rationale_units(subject, k), subject.gold)

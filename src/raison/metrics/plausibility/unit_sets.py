@@ -64,32 +64,32 @@ def overlap(chosen: ArrayLike, gold: ArrayLike) -> Overlap:
 
 def precision(counts: Overlap) -> float:
     """Which share of what was chosen is gold; 0 for an empty choice, as in ERASER and scikit-learn."""
-    return ratio_of_text(counts.both, counts.chosen, counts)
+    return ratio_of_units_in_text(counts.both, counts.chosen, counts)
 
 
 def recall(counts: Overlap) -> float:
     """Which share of what is gold was chosen."""
-    return ratio_of_text(counts.both, counts.gold, counts)
+    return ratio_of_units_in_text(counts.both, counts.gold, counts)
 
 
 def f1(counts: Overlap) -> float:
     """2 · both / (chosen + gold), the harmonic mean of precision and recall."""
-    return ratio_of_text(2 * counts.both, counts.total, counts)
+    return ratio_of_units_in_text(2 * counts.both, counts.total, counts)
 
 
 def iou(counts: Overlap) -> float:
     """Intersection over union, the Jaccard index."""
-    return ratio_of_text(counts.both, counts.union, counts)
+    return ratio_of_units_in_text(counts.both, counts.union, counts)
 
 
-def ratio_of_text(part: int, whole: int, counts: Overlap) -> float:
+def ratio_of_units_in_text(part: int, whole: int, counts: Overlap) -> float:
     """part / whole; NaN in a text without gold, 0 where the whole is 0."""
     if not counts.gold:
         return NAN
-    return ratio_or_zero(part, whole)
+    return ratio_of_units_or_zero(part, whole)
 
 
-def ratio_or_zero(part: float, whole: float) -> float:
+def ratio_of_units_or_zero(part: float, whole: float) -> float:
     """part / whole; 0 where the whole is 0."""
     return part / whole if whole else 0.0
 
@@ -99,25 +99,25 @@ def ratio_or_zero(part: float, whole: float) -> float:
 
 def pooled_precision(counts: Overlap) -> Share:
     """What one text adds to the pooled precision."""
-    return share_of_text(counts.both, counts.chosen, counts)
+    return share_of_units_in_text(counts.both, counts.chosen, counts)
 
 
 def pooled_recall(counts: Overlap) -> Share:
     """What one text adds to the pooled recall."""
-    return share_of_text(counts.both, counts.gold, counts)
+    return share_of_units_in_text(counts.both, counts.gold, counts)
 
 
 def pooled_f1(counts: Overlap) -> Share:
     """What one text adds to the pooled F1."""
-    return share_of_text(2 * counts.both, counts.total, counts)
+    return share_of_units_in_text(2 * counts.both, counts.total, counts)
 
 
 def pooled_iou(counts: Overlap) -> Share:
     """What one text adds to the pooled IOU."""
-    return share_of_text(counts.both, counts.union, counts)
+    return share_of_units_in_text(counts.both, counts.union, counts)
 
 
-def share_of_text(part: int, whole: int, counts: Overlap) -> Share:
+def share_of_units_in_text(part: int, whole: int, counts: Overlap) -> Share:
     """What one text adds to a pooled number: nothing where nothing was to be found."""
     if not counts.gold:
         return Share(0, 0)

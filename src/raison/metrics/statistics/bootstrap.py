@@ -15,7 +15,7 @@ CELLS = 1 << 20  # random numbers at a time: bounds memory, stays in the cache
 NORMAL = NormalDist()
 
 
-def draw_examples(
+def draw_resampled_examples(
     n: int,
     resamples: int,
     seed: int,
@@ -42,7 +42,7 @@ def resampled_ratios(
     one_total = total[0]
     all_equal = (total == one_total).all()
     ratios = np.empty(resamples)
-    for rows, examples in draw_examples(n, resamples, seed):
+    for rows, examples in draw_resampled_examples(n, resamples, seed):
         parts = part[examples].sum(1)
         if all_equal:  # as in a mean: the sum is known
             ratios[rows] = parts / (n * one_total)
@@ -56,18 +56,18 @@ def resampled_sums(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """[resamples c] the sums of columns [n c] in samples of as many examples, drawn with replacement."""
     n, width = table.shape
     sums = np.empty((resamples, width))
-    for rows, examples in draw_examples(n, resamples, seed, width=width):
+    for rows, examples in draw_resampled_examples(n, resamples, seed, width=width):
         sums[rows] = table[examples].sum(1)
     return sums
 
 
 def percentile(resampled: np.ndarray, level: float) -> tuple[float, float]:
     """The quantiles (1 ∓ level) / 2 of the resampled estimates."""
-    low, high = np.quantile(resampled, tails(level))
+    low, high = np.quantile(resampled, interval_tails(level))
     return float(low), float(high)
 
 
-def tails(level: float) -> tuple[float, float]:
+def interval_tails(level: float) -> tuple[float, float]:
     """The shares below the lower and below the upper bound: (1 ∓ level) / 2."""
     below_low = (1 - level) / 2
     below_high = (1 + level) / 2
@@ -86,10 +86,10 @@ def bca(
     over the estimates without example i; the bounds are the quantiles Φ(z₀ + (z₀ + z) / (1 − a (z₀ + z))) of the
     resampled estimates, z = Φ⁻¹((1 ∓ level) / 2).
     """
-    bias = bias_correction(resampled, estimate)
-    acceleration = acceleration_of(without)
+    bias = bca_bias_correction(resampled, estimate)
+    acceleration = bca_acceleration(without)
     places = []
-    for side in tails(level):
+    for side in interval_tails(level):
         z = bias + NORMAL.inv_cdf(side)
         stretch = 1 - acceleration * z
         place = NORMAL.cdf(bias + z / stretch)
@@ -98,7 +98,7 @@ def bca(
     return float(low), float(high)
 
 
-def bias_correction(resampled: np.ndarray, estimate: float) -> float:
+def bca_bias_correction(resampled: np.ndarray, estimate: float) -> float:
     """z₀: the normal quantile of the share of resamples below the estimate, ties by half."""
     largest = np.abs(resampled).max()
     tolerance = ROUNDING * max(largest, abs(estimate))
@@ -114,7 +114,7 @@ def bias_correction(resampled: np.ndarray, estimate: float) -> float:
     return NORMAL.inv_cdf(share)
 
 
-def acceleration_of(without: np.ndarray) -> float:
+def bca_acceleration(without: np.ndarray) -> float:
     """a: the skewness of the estimates without each example; 0 where they are all equal."""
     distance = without.mean() - without
     squares = (distance**2).sum()

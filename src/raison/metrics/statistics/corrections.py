@@ -16,7 +16,7 @@ def holm(p: ArrayLike) -> np.ndarray:
     Sorted ascending, the i-th of m becomes max_{j ≤ i} min(1, (m − j + 1) p_(j)). A NaN is no comparison and stays NaN.
     """
     corrected = copy_of_p_values(p)
-    order = ascending_order(corrected)
+    order = ascending_order_of_p_values(corrected)
     ordered = corrected[order]
     m = len(order)
     scaled = ordered * np.arange(m, 0, -1)
@@ -31,7 +31,7 @@ def benjamini_hochberg(p: ArrayLike) -> np.ndarray:
     Sorted ascending, the i-th of m becomes min_{j ≥ i} min(1, m / j · p_(j)). A NaN is no comparison and stays NaN.
     """
     corrected = copy_of_p_values(p)
-    order = ascending_order(corrected)
+    order = ascending_order_of_p_values(corrected)
     ordered = corrected[order]
     m = len(order)
     ranks = np.arange(1, m + 1)
@@ -51,7 +51,7 @@ def copy_of_p_values(p: ArrayLike) -> np.ndarray:
     return p_values
 
 
-def ascending_order(p_values: np.ndarray) -> np.ndarray:
+def ascending_order_of_p_values(p_values: np.ndarray) -> np.ndarray:
     """The places of the p-values from the smallest to the largest, without NaN."""
     known = np.flatnonzero(~np.isnan(p_values))
     order = np.argsort(p_values[known], kind="stable")

@@ -189,19 +189,19 @@ def sign_flip_test(
     least = observed - ROUNDING * scale
 
     if n <= EXACT:
-        values = statistic(all_signs(n) @ changing)
+        values = statistic(all_signs_of_pairs(n) @ changing)
         as_large = np.abs(values) >= least
         return float(as_large.mean()), True
 
     hits = 0
-    for signs in random_signs(n, resamples, seed):
+    for signs in random_signs_of_pairs(n, resamples, seed):
         values = statistic(signs @ changing)
         as_large = np.abs(values) >= least
         hits += int(as_large.sum())
     return (1 + hits) / (1 + resamples), False
 
 
-def all_signs(n: int) -> np.ndarray:
+def all_signs_of_pairs(n: int) -> np.ndarray:
     """[2^n n] all rows of 1 and −1."""
     numbers = np.arange(1 << n)
     places = np.arange(n)
@@ -209,7 +209,7 @@ def all_signs(n: int) -> np.ndarray:
     return 1.0 - 2.0 * bits
 
 
-def random_signs(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+def random_signs_of_pairs(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
     """`resamples` rows [n] of 1 and −1, a piece at a time."""
     generator = np.random.default_rng(seed)
     step = max(1, CELLS // n)

@@ -131,7 +131,7 @@ def paired_shares(first: Sequence[Share], second: Sequence[Share]) -> PooledPair
 
 def sums_of_shares(values: Sequence[AveragedF1]) -> tuple[np.ndarray, int]:
     """[n 4] sum and count of precisions, sum and count of recalls; and how many examples without both are left out."""
-    return with_counts(table_of_sums(values))
+    return examples_with_counts(table_of_sums(values))
 
 
 def paired_sums(
@@ -140,7 +140,7 @@ def paired_sums(
     """[n 8] the sums of each side; and how many examples without any of them are left out."""
     check_paired(len(first), len(second))
     tables = [table_of_sums(first), table_of_sums(second)]
-    return with_counts(np.concatenate(tables, axis=1))
+    return examples_with_counts(np.concatenate(tables, axis=1))
 
 
 def table_of_sums(values: Sequence[AveragedF1]) -> np.ndarray:
@@ -150,7 +150,7 @@ def table_of_sums(values: Sequence[AveragedF1]) -> np.ndarray:
     return table.reshape(len(rows), 4)
 
 
-def with_counts(table: np.ndarray) -> tuple[np.ndarray, int]:
+def examples_with_counts(table: np.ndarray) -> tuple[np.ndarray, int]:
     """The rows in which a count is above 0, and how many others there are; every second column is a count."""
     counts = table[:, 1::2]
     kept = np.any(counts > 0, axis=1)
@@ -161,10 +161,10 @@ def with_counts(table: np.ndarray) -> tuple[np.ndarray, int]:
 def f1_of_sums(sums: np.ndarray) -> np.ndarray:
     """[..] F1 of the averages in sums [.. 4]; 0 where there is nothing to divide by."""
     precision_sum, precision_count, recall_sum, recall_count = np.moveaxis(sums, -1, 0)
-    precision = divide_or_zero(precision_sum, precision_count)
-    recall = divide_or_zero(recall_sum, recall_count)
+    precision = divide_sums_or_zero(precision_sum, precision_count)
+    recall = divide_sums_or_zero(recall_sum, recall_count)
     product = 2 * precision * recall
-    return divide_or_zero(product, precision + recall)
+    return divide_sums_or_zero(product, precision + recall)
 
 
 def f1_gap_of_sums(sums: np.ndarray) -> np.ndarray:
@@ -175,7 +175,7 @@ def f1_gap_of_sums(sums: np.ndarray) -> np.ndarray:
     return gap
 
 
-def divide_or_zero(part: np.ndarray, total: np.ndarray) -> np.ndarray:
+def divide_sums_or_zero(part: np.ndarray, total: np.ndarray) -> np.ndarray:
     """part / total; 0 where the total is no more than rounding leaves of nothing."""
     exists = total > ROUNDING
     divisor = np.where(exists, total, 1.0)

@@ -29,7 +29,7 @@ __all__ = [
     "RecordedSoftmaxes",
     "Result",
     "ReweightedProducts",
-    "name_of",
+    "name_of_product_function",
 ]
 
 Function = Callable[..., Any]  # an operation of torch, as a function mode meets it
@@ -62,7 +62,7 @@ class Mark:
         return values if values.dim() == 4 else values.reshape(*self.heads, *values.shape[-2:])
 
 
-def name_of(function: Function) -> str:
+def name_of_product_function(function: Function) -> str:
     """One name for the ways to write an operation: a + b, torch.add(a, b), a += b, b.__radd__(a)."""
     name = getattr(function, "__name__", str(function)).strip("_")
     return ALIASES.get(name, name)
@@ -94,7 +94,7 @@ class Products(TorchFunctionMode):
         self, func: Function, types: object, args: Arguments = (), kwargs: Options | None = None
     ) -> Result:
         kwargs = kwargs or {}
-        name = name_of(func)
+        name = name_of_product_function(func)
         mark = self._marks.get(id(args[0])) if args else None
         if mark is not None and name in PRODUCTS:
             weights, values = self.factors_of_product(mark, args[0], args[1])

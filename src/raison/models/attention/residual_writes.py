@@ -1,4 +1,4 @@
-"""What each attention writes into the residual stream, token by token.
+"""What each attention writes into the residual stream, token by token, followed through scaling and layer norms.
 
 Behind the product of weights and values an attention output runs through a linear projection, perhaps a norm, and is
 added to the residual stream, which may be normed in turn. All of that is linear once the deviations of the norms are
@@ -21,7 +21,7 @@ from raison.models.attention.products import (
     Products,
     Result,
 )
-from raison.models.relevance.rules import argument, tensors_in
+from raison.models.relevance.rules import argument_of_function, tensors_in_arguments
 
 __all__ = ["Step", "Write", "Writes"]
 
@@ -182,11 +182,11 @@ class Writes(Products):
     ) -> Result:
         result = function(*args, **kwargs)
         everything = (*args, *kwargs.values())
-        given = list(tensors_in(everything))
+        given = list(tensors_in_arguments(everything))
         places = [self._places.get(id(tensor)) for tensor in given]
         behind = self.sums_behind(given, places)
         if behind:
-            for made in tensors_in([result]):
+            for made in tensors_in_arguments([result]):
                 self._behind[id(made)] = (made, behind)
 
         if isinstance(result, torch.Tensor) and any(places):
@@ -307,8 +307,8 @@ def layer_norm_step(args: Arguments, kwargs: Options) -> Step:
     """A layer norm with its deviation taken as given."""
     x = args[0].detach()
     shape = args[1]
-    weight = argument(args, kwargs, 2, "weight")
-    eps = argument(args, kwargs, 4, "eps", 1e-5)
+    weight = argument_of_function(args, kwargs, 2, "weight")
+    eps = argument_of_function(args, kwargs, 4, "eps", 1e-5)
     axes = tuple(range(-len(shape), 0))
     variance = x.var(axes, unbiased=False, keepdim=True)
     scale = (variance + eps).rsqrt()

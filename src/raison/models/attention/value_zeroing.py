@@ -18,11 +18,11 @@ from raison.core import progress
 from raison.core.records import Encoding, Target
 from raison.models.attention.call import Block, Call
 from raison.models.attention.products import Mark, Products
-from raison.models.float64 import precise
+from raison.models.float64 import as_float64
 from raison.models.protocol import Map, Trace
 from raison.models.runner.recorded_pass import RowOfChunk, plan_traces, prepare_traces
 from raison.models.runner.runner import Prepared, Runner, running
-from raison.models.runner.trace import readout_shares
+from raison.models.runner.trace import readout_shares_in_trace
 
 __all__ = ["value_zeroing_traces"]
 
@@ -74,7 +74,7 @@ def value_zeroing_trace(runner: Runner, prepared: Prepared, target: Target) -> T
     output = runner.forward(prepared, graph=True, hidden=True)
     columns = runner.columns(output, chunk)
     last_states = runner.task.hidden_states(output)[-1][-1]
-    shares = readout_shares(
+    shares = readout_shares_in_trace(
         runner, columns, chunk, last_states=last_states, active=torch.ones(1, dtype=torch.bool)
     )
 
@@ -94,7 +94,7 @@ def value_zeroing_trace(runner: Runner, prepared: Prepared, target: Target) -> T
 def map_of_block(runner: Runner, ran: BlockPass, *, layer: int) -> Map:
     """[1 s c] cosine distance of each row from where it was, for each token whose value is zero."""
     rows = ran.places[int(ran.kinds[0] == "decoder")]
-    before = normalize(precise(ran.block.output.detach()), dim=-1)  # [1 s d]
+    before = normalize(as_float64(ran.block.output.detach()), dim=-1)  # [1 s d]
     # an attention of a family's own may fold the batch into other axes, which copies of its input would not fit
     alone = runner.bypasses_tap or runner.budget.rows is not None
     step = 1 if alone else max(1, runner.budget.tokens // len(rows))
@@ -108,7 +108,7 @@ def map_of_block(runner: Runner, ran: BlockPass, *, layer: int) -> Map:
             tokens = torch.arange(
                 start, min(len(source), start + step), device=ran.block.output.device
             )
-            after = normalize(precise(run_block_again(ran, ZeroedValues(which, tokens))), dim=-1)
+            after = normalize(as_float64(run_block_again(ran, ZeroedValues(which, tokens))), dim=-1)
             parts.append(1 - (after * before).sum(-1).T)  # [s n]
     return Map(
         kind=ran.kinds[0] if len(ran.kinds) == 1 else "cross",

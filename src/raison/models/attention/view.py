@@ -21,7 +21,7 @@ from raison.models.attention.view_hooks import (
     activation,
     begin_block,
     end_block,
-    keep_asked_rows,
+    keep_asked_rows_at_head,
     register_view_attention,
     replace_embeddings,
 )
@@ -30,7 +30,7 @@ from raison.models.attention.view_settings import configs_of
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["attention_kind", "clone_of", "plain_clone", "view_of", "word_tables"]
+__all__ = ["attention_kind", "clone_of", "plain_clone", "view_of", "word_tables_of_view"]
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -103,27 +103,27 @@ def view_of(
     copied = clone_of(model)
     fused = getattr(copied.config, "_attn_implementation", None) == "sdpa"
     set_attention(copied, NAME)
-    tables = word_tables(copied)
+    tables = word_tables_of_view(copied)
     for name, module in copied.named_modules():
         if isinstance(module, nn.Embedding) and module.weight.data_ptr() in tables:
             module.register_forward_hook(replace_embeddings)
         if type(module).__module__ == "transformers.activations":
             # some are several functions; rules want one
             module.forward = partial(activation, module.forward)
-        if is_block(name, copied):
+        if is_block_of_view(name, copied):
             module.register_forward_pre_hook(begin_block, with_kwargs=True)
             module.register_forward_hook(end_block)
         vars(module)["raison_kind"] = attention_kind(name, copied)
         vars(module)["raison_fused"] = fused
     head = copied.get_output_embeddings()
     if head is not None:
-        head.register_forward_pre_hook(keep_asked_rows)
+        head.register_forward_pre_hook(keep_asked_rows_at_head)
     if prepare is not None:
         prepare(copied)
     return copied
 
 
-def word_tables(model: PreTrainedModel) -> set[int]:
+def word_tables_of_view(model: PreTrainedModel) -> set[int]:
     """Addresses of the word embeddings: one table, or the encoder's and the decoder's own."""
     parts = [model]
     if is_encoder_decoder(model):
@@ -153,7 +153,7 @@ def attention_kind(name: str, model: PreTrainedModel) -> str:
     return "decoder" if "decoder" in path else "encoder"
 
 
-def is_block(name: str, model: nn.Module) -> bool:
+def is_block_of_view(name: str, model: nn.Module) -> bool:
     """Whether a module is an element of a module list that stands in no other."""
     parent, _, _ = name.rpartition(".")
     path = parent.split(".")

@@ -1,4 +1,5 @@
-"""What a view does in a pass besides the model's own work: its attention, its masks, and its hooks on other modules.
+"""What a view does in a pass besides the model's own work: its attention and masks, and hooks on blocks, embeddings
+and the LM head.
 
 **Attention.** It is the family's own, watched. The weights are never computed again here: soft caps, sinks and biases
 are the family's business. Where something is to change (a head switched off, a row that may see nothing), the weights
@@ -41,10 +42,10 @@ __all__ = [
     "activation",
     "attention_mask",
     "begin_block",
-    "eager_of",
+    "eager_attention_of",
     "end_block",
     "fused_attention",
-    "keep_asked_rows",
+    "keep_asked_rows_at_head",
     "register_attention",
     "register_view_attention",
     "replace_embeddings",
@@ -84,7 +85,7 @@ def fused_attention() -> Attention:
     return fused
 
 
-def eager_of(kind: type) -> EagerAttention:
+def eager_attention_of(kind: type) -> EagerAttention:
     """The eager attention function of the file that defines an attention class."""
     for parent in kind.__mro__:
         module = sys.modules.get(parent.__module__)
@@ -115,9 +116,9 @@ def view_attention(
     """
     call = running_call.get()
     if call is None:
-        return eager_of(type(module))(module, query, key, value, attention_mask, **kwargs)
+        return eager_attention_of(type(module))(module, query, key, value, attention_mask, **kwargs)
     if call.packed is not None:
-        eager = eager_of(type(module))
+        eager = eager_attention_of(type(module))
         cross = kind_of_attention(module) == "cross"
         return call.packed.attend(
             eager, module, query, key, value, attention_mask, cross=cross, **kwargs
@@ -132,13 +133,13 @@ def view_attention(
         key, value = key.view_as(key), value.view_as(value)
         call.crossing.append([key, value])
 
-    eager = eager_of(type(module))
+    eager = eager_attention_of(type(module))
     factors = None
     if call.heads is not None:
         factors = call.heads[index]
     nothing = None
     if call.blocked and attention_mask is not None:
-        nothing = rows_that_see_nothing(attention_mask)
+        nothing = mask_rows_that_see_nothing(attention_mask)
     if factors is None and nothing is None:
         output, weights = eager(module, query, key, value, attention_mask, **kwargs)
     else:
@@ -161,7 +162,7 @@ def kind_of_attention(module: nn.Module) -> str:
     return kind
 
 
-def rows_that_see_nothing(mask: torch.Tensor) -> torch.Tensor:
+def mask_rows_that_see_nothing(mask: torch.Tensor) -> torch.Tensor:
     """[b 1 s 1] of an additive mask [b 1 s t]: True where every key is hidden."""
     hidden = mask <= torch.finfo(mask.dtype).min / 2
     return hidden.all(-1, keepdim=True)
@@ -199,7 +200,7 @@ def attention_mask(
     if mask_function is not None:
         query = torch.arange(q_length, device=device)[None] + q_offset
         key = torch.arange(kv_length, device=device)[None] + kv_offset
-        positions = original_positions(call)
+        positions = original_positions_in_view(call)
         runs_whole = q_length == kv_length and not (q_offset or kv_offset)
         if positions is not None and runs_whole and positions.shape[1] == q_length:
             query = key = positions.to(device)
@@ -220,7 +221,7 @@ def attention_mask(
     return torch.where(allowed, zero, torch.finfo(dtype).min)
 
 
-def original_positions(call: Call | None) -> torch.Tensor | None:
+def original_positions_in_view(call: Call | None) -> torch.Tensor | None:
     """[b t] of the stream that runs last, where the call has any."""
     if call is None or call.positions is None:
         return None
@@ -275,7 +276,7 @@ def replace_embeddings(
     return output
 
 
-def keep_asked_rows(
+def keep_asked_rows_at_head(
     module: nn.Module, args: tuple[torch.Tensor, ...]
 ) -> tuple[torch.Tensor, ...] | None:
     """Before the LM head: compute the vocabulary only where somebody reads it."""

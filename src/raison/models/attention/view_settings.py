@@ -1,4 +1,5 @@
-"""What there is to a model besides its numbers: whether a view still has it all, and how each pass gives it back.
+"""What there is to a model besides its numbers (configs, hooks, tables): whether a view still has it all, and how
+each pass gives it back.
 
 A view is made anew when the user's model has other tensors or settings (`view_fingerprint`). And some families change
 themselves while they run: BigBird replaces its attention modules once a text is short, dynamic rotary embeddings keep
@@ -70,12 +71,12 @@ def plain_settings(attributes: Mapping[str, object]) -> tuple[tuple[str, str], .
     """Settings of an object that are plain values; the training flag does not matter to a view."""
     settings = []
     for name, value in attributes.items():
-        if name != "training" and name not in PRIVATE and is_plain(value):
+        if name != "training" and name not in PRIVATE and is_plain_setting(value):
             settings.append((name, repr(value)))
     return tuple(settings)
 
 
-def is_plain(value: object) -> bool:
+def is_plain_setting(value: object) -> bool:
     """Whether a value is compared: a number, a text, or a short collection."""
     if isinstance(value, (int, float, str)):
         return True
@@ -100,7 +101,7 @@ class ModelSettings:
         self._tables: list[tuple[Table, int, Table]] = []  # as it is now, its size, what it held
         self._entries: list[tuple[Table, str, object]] = []
         for table in tables_of(model):
-            saved = dict(public_entries(table))
+            saved = dict(public_entries_of_table(table))
             self._tables.append((table, len(table), saved))
             self._entries += [(table, name, value) for name, value in saved.items()]
 
@@ -111,7 +112,7 @@ class ModelSettings:
         ]
         for table, size, saved in self._tables:
             if len(table) != size:
-                names += new_names(table, saved)
+                names += new_names_in_table(table, saved)
         return names
 
     def restore(self) -> None:
@@ -120,14 +121,14 @@ class ModelSettings:
             return
         self.changes += 1
         for table, _, saved in self._tables:
-            for name in new_names(table, saved):
+            for name in new_names_in_table(table, saved):
                 del table[name]
             table.update(saved)
 
 
-def new_names(table: Table, saved: Table) -> list[str]:
+def new_names_in_table(table: Table, saved: Table) -> list[str]:
     """Names of what has come into a table since it was saved."""
-    return [name for name, _ in public_entries(table) if name not in saved]
+    return [name for name, _ in public_entries_of_table(table) if name not in saved]
 
 
 def tables_of(model: nn.Module) -> Iterator[Table]:
@@ -140,7 +141,7 @@ def tables_of(model: nn.Module) -> Iterator[Table]:
         yield vars(config)
 
 
-def public_entries(table: Table) -> Iterator[tuple[str, object]]:
+def public_entries_of_table(table: Table) -> Iterator[tuple[str, object]]:
     """The entries of a table that count."""
     attributes = "_modules" in table  # of a module, beside its tables of buffers and parameters
     for name, value in table.items():

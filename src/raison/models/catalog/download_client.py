@@ -49,7 +49,7 @@ def run_download_client(
         try:
             arrived, since = 0, time.monotonic()
             while child.poll() is None:
-                now = largest_file_in(scratch)
+                now = largest_downloaded_file(scratch)
                 if now > arrived:
                     arrived, since = now, time.monotonic()
                 elif time.monotonic() - since > patience:
@@ -61,11 +61,11 @@ def run_download_client(
                 child.kill()
             child.wait()
     if child.returncode != 0:
-        raise ClientFailed(last_line_of_output(said.read_text(encoding="utf-8", errors="replace")))
+        raise ClientFailed(last_line_of_client(said.read_text(encoding="utf-8", errors="replace")))
     report(size // 1_000_000, size // 1_000_000, f"MB of {name}")
 
 
-def largest_file_in(folder: Path) -> int:
+def largest_downloaded_file(folder: Path) -> int:
     """The size of the largest file below `folder`: a client may keep a second, growing or finished, copy."""
     best = 0
     for place, _, files in os.walk(folder):  # walks on when a folder vanishes under it
@@ -77,7 +77,7 @@ def largest_file_in(folder: Path) -> int:
     return best
 
 
-def last_line_of_output(text: str) -> str:
+def last_line_of_client(text: str) -> str:
     """The last error line of a client's output, short enough for a sentence."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     full = [line for line in lines if "No space left" in line]

@@ -73,14 +73,14 @@ def build_in_cache(name: str, version: str, maker: Maker, room: int = 0) -> Path
             # what a killed process left: nobody else can be at work while we hold the lock
             for old in home.glob(f".making-{name}-{version}-*"):
                 shutil.rmtree(old, ignore_errors=True)
-            require_free_space(home, room, name)
-            make_in_workshop(
+            require_space_on_disk(home, room, name)
+            make_folder_in_workshop(
                 folder, home / f".making-{name}-{version}-{uuid.uuid4().hex[:8]}", maker
             )
     return folder
 
 
-def make_in_workshop(folder: Path, workshop: Path, maker: Maker) -> None:
+def make_folder_in_workshop(folder: Path, workshop: Path, maker: Maker) -> None:
     """Run the maker in a sibling of the folder and publish the result with one rename."""
     made, scratch = workshop / "made", workshop / "scratch"
     try:
@@ -88,7 +88,7 @@ def make_in_workshop(folder: Path, workshop: Path, maker: Maker) -> None:
         scratch.mkdir()
         origin = maker(made, scratch)
         files = {
-            path.relative_to(made).as_posix(): facts_of_file(path)
+            path.relative_to(made).as_posix(): facts_of_cached_file(path)
             for path in sorted(made.rglob("*"))
             if path.is_file()
         }
@@ -115,7 +115,7 @@ def origin_of_folder(folder: Path) -> Origin:
     return origin
 
 
-def facts_of_file(path: Path) -> dict[str, int | str]:
+def facts_of_cached_file(path: Path) -> dict[str, int | str]:
     """By what a file is known again: its size, and the digest of one that is not large."""
     size = path.stat().st_size
     if size > SMALL:
@@ -139,7 +139,7 @@ def damage_of_folder(folder: Path) -> str | None:
     return None
 
 
-def require_free_space(home: Path, room: int, name: str) -> None:
+def require_space_on_disk(home: Path, room: int, name: str) -> None:
     """Say before a long download that its result will not fit."""
     free = shutil.disk_usage(home).free
     if free < room:

@@ -10,7 +10,12 @@ from typing import Any
 
 from raison.core.errors import ModelError
 
-__all__ = ["load_local_folder", "load_local_tokenizer", "no_gguf_bar", "quiet_transformers"]
+__all__ = [
+    "load_local_folder",
+    "load_local_tokenizer",
+    "load_without_gguf_bar",
+    "quiet_transformers",
+]
 
 _turn = threading.RLock()  # two threads that save and restore the same settings would mix them up
 
@@ -40,7 +45,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 @contextmanager
-def no_gguf_bar() -> Iterator[None]:
+def load_without_gguf_bar() -> Iterator[None]:
     """No progress bar while a GGUF file is read: that reader asks neither of the switches above."""
     from transformers import modeling_gguf_pytorch_utils
 

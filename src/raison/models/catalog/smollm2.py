@@ -14,7 +14,7 @@ from raison.models.catalog.model_cache import Origin, build_in_cache
 from raison.models.catalog.quiet_loading import (
     load_local_folder,
     load_local_tokenizer,
-    no_gguf_bar,
+    load_without_gguf_bar,
     quiet_transformers,
 )
 
@@ -72,7 +72,7 @@ def make_smollm2_folder(folder: Path, scratch: Path) -> Origin:
     from raison.models.gguf_file import checkpoint_from_gguf
 
     report(0, 1, "conversion of smollm2 (once, about half a minute)")
-    with quiet_transformers(), no_gguf_bar():
+    with quiet_transformers(), load_without_gguf_bar():
         read = checkpoint_from_gguf(packed).complete()
         read.model.save_pretrained(folder)
         read.tokenizer.save_pretrained(folder)

@@ -12,7 +12,7 @@ from raison.models.attention.call import running_call
 from raison.models.families import Family, register_family
 
 
-def place(table: Any, stream: int) -> None:
+def place_bart_table(table: Any, stream: int) -> None:
     """Make a position table of the view answer with the positions of the running call, where it has any."""
     plain_positions: Callable[..., torch.Tensor] = table.forward
 
@@ -30,11 +30,11 @@ def place(table: Any, stream: int) -> None:
     table.forward = forward
 
 
-def prepare(model: nn.Module) -> None:
+def prepare_bart(model: nn.Module) -> None:
     """Give the view its position tables: the encoder's is stream 0, the decoder's stream 1."""
     for name, module in model.named_modules():
         if name.endswith("embed_positions"):
-            place(module, int("decoder" in name.split(".")))
+            place_bart_table(module, int("decoder" in name.split(".")))
 
 
 FAMILY = register_family(
@@ -42,7 +42,7 @@ FAMILY = register_family(
         "bart",
         ("bart", "mbart"),
         positions="module",
-        prepare=prepare,
+        prepare=prepare_bart,
         note="learned positions inside the model",
     )
 )

@@ -45,7 +45,7 @@ def relative_positions(encoder: Any, plain: Positions) -> Positions:
     return get_rel_pos
 
 
-def prepare(model: nn.Module) -> None:
+def prepare_deberta(model: nn.Module) -> None:
     """Give the view original positions where it computes distances."""
     modules: list[Any] = list(model.modules())
     for module in modules:
@@ -57,7 +57,7 @@ FAMILY = register_family(
     Family(
         "deberta",
         ("deberta-v2",),
-        prepare=prepare,
+        prepare=prepare_deberta,
         note="relative positions; attention read by a function mode",
     )
 )

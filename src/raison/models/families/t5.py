@@ -40,7 +40,7 @@ def relative_bias(
     return compute_bias
 
 
-def prepare(model: nn.Module) -> None:
+def prepare_t5(model: nn.Module) -> None:
     for name, module in model.named_modules():
         if getattr(module, "has_relative_attention_bias", False):
             module.compute_bias = relative_bias(
@@ -53,7 +53,7 @@ FAMILY = register_family(
         "t5",
         ("t5", "mt5"),
         positions="relative",
-        prepare=prepare,
+        prepare=prepare_t5,
         note="a learned bias per distance",
     )
 )

@@ -1,4 +1,5 @@
-"""Answers to questions through a trie: a prefix that several sets have in common is computed once.
+"""Answers to questions through a trie: prefixes that several kept sets have in common are nodes, each computed
+once, as encoder sources are.
 
 Candidates, steps, targets and texts of a search share their prefixes, so it pays one token for most candidates. What a
 model computes at a node: encoder states of its source, then keys, values and hidden states.
@@ -22,7 +23,12 @@ from raison.models.prefix.trie import Packed, Trie, chains_of
 from raison.models.protocol import Question, Scored
 from raison.models.runner import meter
 from raison.models.runner.answers import Columns, answers_in, blank_answers
-from raison.models.runner.runner import ModelInputs, Runner, blocks_of_view, logits_behind_blocks
+from raison.models.runner.runner import (
+    ModelInputs,
+    Runner,
+    blocks_of_view,
+    logits_of_view_behind_blocks,
+)
 from raison.models.runner.score_cache import Memory
 
 __all__ = ["score_by_prefixes"]
@@ -246,7 +252,7 @@ def answers_at_nodes(trie: Trie, readings: Sequence[Reading]) -> Scored:
     device = trie.hidden.device
     rows = torch.tensor(slots, device=device)
     states = trie.hidden[rows]
-    logits = logits_behind_blocks(trie.view, states)
+    logits = logits_of_view_behind_blocks(trie.view, states)
 
     row_of_reading = torch.tensor(places, device=device)
     own = logits[row_of_reading]

@@ -1,4 +1,5 @@
-"""Prefixes of kept tokens as nodes of a tree, each computed once, and how a model runs new ones as a packed sequence.
+"""Prefixes of kept tokens as nodes of a tree, stored in pools, and how a model runs new ones in blocks of a packed
+sequence.
 
 In a causal model the state at a kept token depends only on the kept tokens up to it. So a node is a distinct prefix,
 whoever asks for it: candidates, steps, targets and texts share nodes, and with them keys, values and hidden states.

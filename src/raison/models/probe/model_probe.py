@@ -1,4 +1,6 @@
-"""`probe_model`: everything that is tried on a model before it is believed, its weights and its answers."""
+"""`probe_model`: everything that is tried on a model before it is believed: its weights, and the answers of the
+plain and the viewed model.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +12,16 @@ import torch
 
 from raison.core.errors import ModelError, RaisonError
 from raison.core.records import Encoding, Target
-from raison.models.probe.probe_text import encoding_with_other_words, probe_text_and_target
+from raison.models.probe.probe_text import probe_encoding_with_other_words, probe_text_and_target
 from raison.models.probe.removal_offers import prefixes_can_be_shared, working_removals
 from raison.models.probe.trace_offers import heads_can_be_switched_off, offers_of_traces
 from raison.models.probe.view_differences import (
     chunk_of_whole_texts,
-    dtype_tolerance,
     error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
-    relative_gap,
+    relative_difference,
+    tolerated_difference_of_dtype,
 )
 from raison.models.runner.answers import Columns, values_of
 from raison.models.runner.batching import Chunk
@@ -83,7 +85,7 @@ def plain_and_viewed(runner: Runner, chunk: Chunk) -> tuple[Columns, torch.Tenso
     plain = outcomes_of_plain_model(runner, chunk)
     viewed = outcomes_of_view(runner, chunk)
     loaded = runner.loaded
-    differ = relative_gap(plain.logits, viewed) > dtype_tolerance(loaded.dtype)
+    differ = relative_difference(plain.logits, viewed) > tolerated_difference_of_dtype(loaded.dtype)
     if differ and loaded.family.positions == "argument":  # MPNet, Longformer
         loaded.family = replace(loaded.family, positions="none", offset=longest_offset)
         viewed = outcomes_of_view(runner, chunk)
@@ -105,9 +107,9 @@ def check_answers(
         raise ModelError(
             f"{name} answers a plain sentence with NaN: use an intact checkpoint or a wider dtype."
         )
-    near = dtype_tolerance(runner.loaded.dtype)
-    same = relative_gap(plain, viewed) <= near
-    as_used = relative_gap(users, viewed) <= max(ROUNDED, near)
+    near = tolerated_difference_of_dtype(runner.loaded.dtype)
+    same = relative_difference(plain, viewed) <= near
+    as_used = relative_difference(users, viewed) <= max(ROUNDED, near)
     if same and not as_used:
         # eager adds ALiBi twice in Falcon; "sdpa" leaves out Gemma 2's soft cap before transformers 5.21
         raise ModelError(
@@ -126,12 +128,12 @@ def texts_in_a_batch_stand_alone(
     runner: Runner, encoding: Encoding, target: Target, alone: torch.Tensor
 ) -> bool:
     """Whether a text is answered beside another as it is `alone` (dynamic quantisation scales over the whole batch)."""
-    other = encoding_with_other_words(encoding, target.given(encoding))
+    other = probe_encoding_with_other_words(encoding, target.given(encoding))
     together = outcomes_of_view(runner, chunk_of_whole_texts([encoding, other], target))
     other_alone = outcomes_of_view(runner, chunk_of_whole_texts([other], target))
-    return relative_gap(torch.cat([alone, other_alone]), together) <= dtype_tolerance(
-        runner.loaded.dtype
-    )
+    return relative_difference(
+        torch.cat([alone, other_alone]), together
+    ) <= tolerated_difference_of_dtype(runner.loaded.dtype)
 
 
 def refuse_changed(runner: Runner) -> None:

@@ -11,9 +11,14 @@ import numpy as np
 
 from raison.core.records import Encoding, Example, Target
 from raison.models.protocol import InspectableModel
-from raison.models.tasks.continuation import extended
+from raison.models.tasks.continuation import extended_encoding
 
-__all__ = ["attention_spans", "encoding_with_other_words", "first_target", "probe_text_and_target"]
+__all__ = [
+    "attention_spans",
+    "first_target",
+    "probe_encoding_with_other_words",
+    "probe_text_and_target",
+]
 
 SENTENCE = "The old town lies on a hill above the river, and nobody knows who built it first."
 QUESTION = "Where does the town lie?"
@@ -49,7 +54,7 @@ def first_target(model: InspectableModel, encoding: Encoding) -> tuple[Encoding,
         return model.resolve_targets(encoding)[0]
     if "source" in encoding.segments:
         (token,) = model.predict([encoding])[0].target.ids
-        encoding = extended(encoding, [token, token], model.codec)
+        encoding = extended_encoding(encoding, [token, token], model.codec)
     return encoding, model.predict([encoding])[0].target
 
 
@@ -60,12 +65,12 @@ def attention_spans(model: InspectableModel) -> list[int]:
     for part in (config, config.get_text_config()):
         for name, value in vars(part).items():
             if SPAN.search(name):
-                found |= set(integers_of_setting(value))
+                found |= set(integers_of_span_setting(value))
     limit = model.max_tokens or math.inf
     return sorted(size for size in found if 1 < size < limit)
 
 
-def integers_of_setting(value: object) -> Iterator[int]:
+def integers_of_span_setting(value: object) -> Iterator[int]:
     """The whole numbers of a setting, which may be a list."""
     values = value if isinstance(value, (list, tuple)) else [value]
     for each in values:
@@ -73,7 +78,7 @@ def integers_of_setting(value: object) -> Iterator[int]:
             yield each
 
 
-def encoding_with_other_words(encoding: Encoding, keep: np.ndarray) -> Encoding:
+def probe_encoding_with_other_words(encoding: Encoding, keep: np.ndarray) -> Encoding:
     """Other words where `keep` is False: a removal that hides can't tell the difference."""
     words = ~encoding.fixed & (encoding.start >= 0)  # no padding: some count positions by it
     ordinary = np.unique(encoding.ids[words])

@@ -1,4 +1,6 @@
-"""The removals that a model offers: which really hide; whether prefixes of kept tokens may be shared."""
+"""The removals that a model offers: which really hide, where `delete` holds beyond and across spans; whether
+prefixes may be shared.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,12 @@ import numpy as np
 import torch
 
 from raison.core.records import Encoding, Example, Target
-from raison.models.probe.probe_text import attention_spans, encoding_with_other_words, first_target
-from raison.models.probe.view_differences import dtype_tolerance, error_in_one_line
+from raison.models.probe.probe_text import (
+    attention_spans,
+    first_target,
+    probe_encoding_with_other_words,
+)
+from raison.models.probe.view_differences import error_in_one_line, tolerated_difference_of_dtype
 from raison.models.protocol import REMOVALS, Question
 from raison.models.runner.score_cache import Memory
 from raison.models.transformers_model import TransformersModel
@@ -32,14 +38,14 @@ def working_removals(
     model.runner.removals = tuple(REMOVALS)
     values: dict[str, np.ndarray] = {}
     for name in REMOVALS:
-        found = values_if_hidden(model, question, name, plain)
+        found = values_under_removal(model, question, name, plain)
         if found is not None:
             values[name] = found
 
     deleted = values.get("delete")
     masked = values.get("mask")
     if deleted is not None:
-        agree = masked is not None and same_values(model, deleted, masked)
+        agree = masked is not None and removals_give_same_values(model, deleted, masked)
         holds = agree and delete_holds_beyond_wide_spans(model, len(encoding))
         if not holds:
             del values["delete"]
@@ -70,7 +76,7 @@ def probe_sets(encoding: Encoding, target: Target) -> np.ndarray:
     return keep
 
 
-def values_if_hidden(
+def values_under_removal(
     model: TransformersModel, question: Question, removal: str, plain: np.ndarray
 ) -> np.ndarray | None:
     """The values of a question under a removal.
@@ -78,11 +84,11 @@ def values_if_hidden(
     None where it can't run or does not hide what it removes, or where a row that keeps everything is not answered as
     the `plain` model [1 m] answers it.
     """
-    if not is_possible(model, removal):
+    if not removal_is_possible(model, removal):
         return None
     disguises = []
     for row in question.keep[:-1]:
-        disguised = encoding_with_other_words(question.encoding, row)
+        disguised = probe_encoding_with_other_words(question.encoding, row)
         disguises.append(Question(disguised, question.target, row[None]))
     try:
         (found,) = model.score([question], removal=removal)
@@ -97,12 +103,12 @@ def values_if_hidden(
         return None
     expected = [scored.value for scored in others]
     expected.append(plain)
-    if not same_values(model, values, np.concatenate(expected)):
+    if not removals_give_same_values(model, values, np.concatenate(expected)):
         return None
     return values
 
 
-def is_possible(model: TransformersModel, removal: str) -> bool:
+def removal_is_possible(model: TransformersModel, removal: str) -> bool:
     """Whether model and tokenizer have what a removal needs."""
     if removal == "delete":
         return model.runner.loaded.family.positions != "none"
@@ -113,14 +119,14 @@ def is_possible(model: TransformersModel, removal: str) -> bool:
     return True
 
 
-def same_values(model: TransformersModel, one: np.ndarray, other: np.ndarray) -> bool:
+def removals_give_same_values(model: TransformersModel, one: np.ndarray, other: np.ndarray) -> bool:
     """Equal up to rounding, measured by how much removing changes anything at all."""
     dtype = model.runner.loaded.dtype
     eps = torch.finfo(dtype).eps
     largest = float(np.abs(one).max())
     noise = 50 * eps * max(1.0, largest)
     spread = largest_range(one) + largest_range(other)
-    tolerance = dtype_tolerance(dtype) * spread + noise
+    tolerance = tolerated_difference_of_dtype(dtype) * spread + noise
 
     difference = np.abs(one - other).max()
     return bool(difference <= tolerance)
@@ -172,7 +178,7 @@ def delete_holds_across_border(model: TransformersModel, span: int) -> bool:
     question = Question(encoding, target, keep)
     (deleted,) = model.score([question], removal="delete")
     (masked,) = model.score([question], removal="mask")
-    if not same_values(model, deleted.value, masked.value):
+    if not removals_give_same_values(model, deleted.value, masked.value):
         return False
     return none_looks_across(model, encoding, target, span)
 
@@ -213,4 +219,4 @@ def prefixes_can_be_shared(model: TransformersModel, encoding: Encoding, target:
         log.info("%s: prefixes can't be shared (%s)", model.name, reason)
         return False
     (literal,) = model.score([question], removal="delete")
-    return same_values(model, literal.value, packed.value)
+    return removals_give_same_values(model, literal.value, packed.value)

@@ -12,14 +12,14 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from raison.core.records import Encoding, Target
-from raison.models.attention.products import name_of
+from raison.models.attention.products import name_of_product_function
 from raison.models.probe.view_differences import (
     chunk_of_whole_texts,
-    dtype_tolerance,
     error_in_one_line,
     outcomes_of_plain_model,
     outcomes_of_view,
-    relative_gap,
+    relative_difference,
+    tolerated_difference_of_dtype,
 )
 from raison.models.protocol import Trace
 from raison.models.transformers_model import TransformersModel
@@ -68,13 +68,13 @@ def attention_is_seen(
         trace = one_trace(model, encoding, target, "attention_gradients")
         last = trace.maps[-1:]
         moves = all(seen.gradient is not None and bool(seen.gradient.any()) for seen in last)
-        if moves and every_block_has_its_map(trace, depth):
+        if moves and trace_has_map_of_every_block(trace, depth):
             return True
     model.runner.bypasses_tap = False
     return False
 
 
-def every_block_has_its_map(trace: Trace, depth: int) -> bool:
+def trace_has_map_of_every_block(trace: Trace, depth: int) -> bool:
     """Whether each of `depth` blocks has its own map: methods number maps as blocks, and hybrids attend in some."""
     blocks: dict[str, list[int]] = {}
     for seen in trace.maps:
@@ -105,7 +105,11 @@ class HeadsOff(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if name_of(func) == "softmax" and isinstance(result, torch.Tensor) and result.dim() == 4:
+        if (
+            name_of_product_function(func) == "softmax"
+            and isinstance(result, torch.Tensor)
+            and result.dim() == 4
+        ):
             return result * next(self.factors).to(result)[None, :, None, None]
         return result
 
@@ -127,4 +131,6 @@ def heads_can_be_switched_off(model: TransformersModel, encoding: Encoding, targ
     except Exception as error:  # the code of any model runs here
         log.info("%s: heads can't be switched off (%s)", model.name, error_in_one_line(error))
         return False
-    return relative_gap(literal, viewed) <= dtype_tolerance(runner.loaded.dtype)
+    return relative_difference(literal, viewed) <= tolerated_difference_of_dtype(
+        runner.loaded.dtype
+    )

@@ -19,18 +19,18 @@ from raison.models.runner.runner import Runner
 __all__ = [
     "chunk_of_whole_texts",
     "difference_of_view",
-    "dtype_tolerance",
     "error_in_one_line",
     "outcomes_of_plain_model",
     "outcomes_of_view",
-    "relative_gap",
+    "relative_difference",
+    "tolerated_difference_of_dtype",
 ]
 
 TOLERANCES = {torch.float64: 1e-6, torch.float32: 1e-4}
 COARSE_TOLERANCE = 5e-2
 
 
-def dtype_tolerance(dtype: torch.dtype) -> float:
+def tolerated_difference_of_dtype(dtype: torch.dtype) -> float:
     """How far two routes to the same value may differ, relative to it: rounding of the model's own dtype."""
     return TOLERANCES.get(dtype, COARSE_TOLERANCE)
 
@@ -40,7 +40,7 @@ def error_in_one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def relative_gap(reference: torch.Tensor, other: torch.Tensor) -> float:
+def relative_difference(reference: torch.Tensor, other: torch.Tensor) -> float:
     """The largest difference, relative to the largest of the reference where that is above 1."""
     size = max(1.0, float(reference.abs().max()))
     return float((reference - other).abs().max() / size)
@@ -52,7 +52,7 @@ def difference_of_view(
     """View, with masks and positions given, against an untapped clone with none given: largest gap of logits."""
     chunk = chunk_of_whole_texts([encoding], target)
     plain = outcomes_of_plain_model(model.runner, chunk, attention)
-    return relative_gap(plain.logits, outcomes_of_view(model.runner, chunk))
+    return relative_difference(plain.logits, outcomes_of_view(model.runner, chunk))
 
 
 def chunk_of_whole_texts(encodings: Sequence[Encoding], target: Target) -> Chunk:

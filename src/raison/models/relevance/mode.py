@@ -1,4 +1,5 @@
-"""Tables of relevance rules, and the function mode under which a view's backward pass carries relevance.
+"""Tables of relevance rules for functions of one signal or two, and the mode under which a view's backward pass
+carries relevance.
 
 A `Rules` is an ordered table of (which functions, which rule). The mode below looks each function of the forward pass
 up in it and runs the rule of the first entry that fits; functions that only move numbers keep their own backward step,
@@ -23,7 +24,13 @@ from raison.models.attention.products import (
     Products,
     Result,
 )
-from raison.models.relevance.rules import Rule, argument, is_signal, signals_in, with_backward
+from raison.models.relevance.rules import (
+    Rule,
+    argument_of_function,
+    is_signal,
+    signals_in,
+    with_backward_rule,
+)
 
 __all__ = ["ACTIVATIONS", "STATISTICS", "Heads", "Relevance", "Rules", "one_signal", "two_signals"]
 
@@ -118,7 +125,7 @@ class Relevance(Products):
         if name in ACTIVATIONS:
             self._gates[id(result)] = result
         if self.rules.gradients and len(self.constants):
-            constant = constant_in(name, args, kwargs)
+            constant = constant_beside_signal(name, args, kwargs)
             if constant is not None and result.requires_grad:
                 hook = partial(self.meet_constant, constant)
                 result.register_hook(hook)
@@ -162,8 +169,8 @@ class Relevance(Products):
         if heads is not None and heads.released:
             chosen = heads.syntactic[number] | heads.positional[number]
             passes = chosen.astype(float)
-            weights = scaled_by_head(weights, mark.heads, passes)
-            values = scaled_by_head(values, mark.heads, passes)
+            weights = relevance_scaled_by_head(weights, mark.heads, passes)
+            values = relevance_scaled_by_head(values, mark.heads, passes)
 
         # a tensor of its own, whose relevance is that of this product alone
         by_head = (*mark.heads, *shape[-2:])
@@ -179,26 +186,26 @@ class Relevance(Products):
             return product
         syntactic = heads.syntactic[mark.number]
         positional = heads.positional[mark.number]
-        return through_heads(product, mark.heads, syntactic, positional)
+        return relevance_through_heads(product, mark.heads, syntactic, positional)
 
 
-def constant_in(name: str, args: Arguments, kwargs: Options) -> torch.Tensor | None:
+def constant_beside_signal(name: str, args: Arguments, kwargs: Options) -> torch.Tensor | None:
     """The constant that a function adds to what depends on its one signal: a bias, a position embedding, a mask."""
     constant: object = None
     if name == "linear":
-        constant = argument(args, kwargs, 2, "bias")
+        constant = argument_of_function(args, kwargs, 2, "bias")
     elif name == "layer_norm":
-        constant = argument(args, kwargs, 3, "bias")
+        constant = argument_of_function(args, kwargs, 3, "bias")
     elif name == "addmm":
         constant = args[0]
     elif name in SUBTRACTED and len(args) > 1:
-        constant = added_constant(name, args)
+        constant = constant_added_to_signal(name, args)
     if not isinstance(constant, torch.Tensor) or constant.requires_grad:
         return None
     return constant
 
 
-def added_constant(name: str, args: Arguments) -> torch.Tensor | None:
+def constant_added_to_signal(name: str, args: Arguments) -> torch.Tensor | None:
     """What is added to a signal, by its sign; None where both sides are signals."""
     left, right = args[:2]
     if is_signal(left) == is_signal(right):
@@ -223,7 +230,9 @@ def out_of_place_function(name: str, function: Function) -> Function:
     return function
 
 
-def scaled_by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) -> torch.Tensor:
+def relevance_scaled_by_head(
+    tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray
+) -> torch.Tensor:
     """The same numbers; relevance is multiplied by the factor of each head."""
     scale = torch.from_numpy(factor).to(tensor)
     scale_of_heads = scale[None, :, None]
@@ -233,10 +242,10 @@ def scaled_by_head(tensor: torch.Tensor, heads: torch.Size, factor: np.ndarray) 
         scaled = folded * scale_of_heads
         return (scaled.reshape(relevance.shape),)
 
-    return with_backward(tensor, pull, tensor)
+    return with_backward_rule(tensor, pull, tensor)
 
 
-def through_heads(
+def relevance_through_heads(
     result: torch.Tensor, heads: torch.Size, syntactic: np.ndarray, positional: np.ndarray
 ) -> torch.Tensor:
     """Relevance of an attention output through the chosen heads only, renormalised per example.
@@ -271,4 +280,4 @@ def through_heads(
         kept = syntactic_part * of_syntactic + positional_part * of_positional
         return (kept.reshape(relevance.shape),)
 
-    return with_backward(result, pull, result)
+    return with_backward_rule(result, pull, result)

@@ -1,4 +1,5 @@
-"""One forward pass under rules, and the relevance that its backward passes bring.
+"""One forward pass under rules, and the relevance that its backward passes bring: of each row the trace, attention
+maps and totals.
 
 Relevance rules are not linear (additions are rescaled), so each token of a target starts a pass of its own, with
 relevance 1 at its logit, and the mean of the passes is told; a contrast is the difference of two passes. Gradient
@@ -26,7 +27,7 @@ from raison.models.runner.recorded_pass import (
     gradients,
     plan_traces,
     prepare_traces,
-    rounds,
+    rounds_of_gradients,
     states_by_stream,
     streams_of_map,
 )
@@ -104,7 +105,7 @@ def traces_under_rules(
         sources["hidden"] = list(chain(*hidden))
         sources["crossing"] = list(chain(*call.crossing))
 
-    for each in rounds(prepared.chunk, pairs, targets):
+    for each in rounds_of_gradients(prepared.chunk, pairs, targets):
         columns = runner.columns(output, each.chunk)
         mode.constants.zero_()
         active = each.active(columns.logits.device)
@@ -135,11 +136,11 @@ def relevance_of_sources(
     columns: Columns, active: torch.Tensor, sources: dict[str, list[torch.Tensor]], rules: Rules
 ) -> dict[str, list[torch.Tensor]]:
     """The relevance that backward passes from the active rows bring to the sources."""
-    logits = logits_of(columns, columns.ids)
+    logits = logits_for_relevance(columns, columns.ids)
     mine = logits[active]  # [b m]
     rival = None
     if columns.contrast is not None:
-        logits_of_rival = logits_of(columns, columns.contrast)
+        logits_of_rival = logits_for_relevance(columns, columns.contrast)
         rival = logits_of_rival[active]
 
     total: dict[str, list[torch.Tensor]] = {}
@@ -149,7 +150,7 @@ def relevance_of_sources(
             start = mine - rival
         slopes = gradients(start.sum(), sources, keep_graph=True)
         for name, tensors in sources.items():
-            total[name] = slopes_times_inputs(slopes[name], tensors)
+            total[name] = relevance_by_slopes_and_inputs(slopes[name], tensors)
         return total
 
     add_passes(total, mine, sources, sign=1.0)
@@ -158,14 +159,14 @@ def relevance_of_sources(
     return total
 
 
-def logits_of(columns: Columns, ids: torch.Tensor) -> torch.Tensor:
+def logits_for_relevance(columns: Columns, ids: torch.Tensor) -> torch.Tensor:
     """[b m] the logit of one outcome in each column."""
     places = ids[..., None]
     logits = columns.logits.gather(-1, places)
     return logits[..., 0]
 
 
-def slopes_times_inputs(
+def relevance_by_slopes_and_inputs(
     slopes: list[torch.Tensor], tensors: list[torch.Tensor]
 ) -> list[torch.Tensor]:
     """Relevance of tensors under rules that pass gradients on."""
@@ -299,7 +300,7 @@ def rescale_traces(
         numbers = [served[0] for served in plan.pairs_of(chunk)]
         given = [pairs[number][1] for number in numbers]
         references = embeddings_in_layout(chunk, given)
-        both = with_references(prepared, references)
+        both = relevance_pass_with_references(prepared, references)
         call = both.call
         mode = Relevance(rules)
         output = runner.forward(both, graph=True, watch=mode)
@@ -331,28 +332,28 @@ def rescale_traces(
             yield number, trace
 
 
-def with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepared:
+def relevance_pass_with_references(prepared: Prepared, references: list[torch.Tensor]) -> Prepared:
     """A pass of all texts, and behind them of the same texts with other embeddings, per stream [b L d]."""
     chunk = prepared.chunk
     call = prepared.call
     inputs = dict(prepared.inputs)
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
-            inputs[name] = doubled_batch(value)
+            inputs[name] = batch_doubled_for_pass(value)
     embeddings: list[torch.Tensor | None] = []
     for own, reference in zip(call.replace or [], references, strict=True):
         if own is not None:
             embeddings.append(torch.cat([own, reference]))
     call.replace = embeddings
     if call.positions is not None:
-        call.positions = [doubled_batch(positions) for positions in call.positions]
+        call.positions = [batch_doubled_for_pass(positions) for positions in call.positions]
     if call.rows is not None:
-        call.rows = doubled_batch(call.rows)
+        call.rows = batch_doubled_for_pass(call.rows)
     parts = chunk.parts * 2
     doubled = Chunk(parts, chunk.lengths, chunk.side, picked=chunk.picked)
     return Prepared(doubled, inputs, call)
 
 
-def doubled_batch(tensor: torch.Tensor) -> torch.Tensor:
+def batch_doubled_for_pass(tensor: torch.Tensor) -> torch.Tensor:
     """All rows, and behind them the same rows again."""
     return torch.cat([tensor, tensor])

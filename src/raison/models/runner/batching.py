@@ -24,14 +24,14 @@ __all__ = [
     "chunks",
     "pieces",
     "pieces_of_whole_texts",
-    "streams_of",
+    "streams_of_batch_piece",
 ]
 
 # (lengths of the streams, columns) -> bytes of one row
 RowBytes = Callable[[tuple[int, ...], int], int]
 
 
-def streams_of(encoding: Encoding) -> list[np.ndarray]:
+def streams_of_batch_piece(encoding: Encoding) -> list[np.ndarray]:
     """Axis indices of each sequence the model reads: one, or source and prefix of an encoder-decoder."""
     if encoding.segments[0] != "source":
         return [np.arange(len(encoding))]
@@ -96,9 +96,9 @@ def pieces(
     visible = (keep | given) & inputs
     runs = visible
     if not delete:
-        runs = np.broadcast_to(inputs_in_strides(inputs, stride), visible.shape)
+        runs = np.broadcast_to(batch_inputs_in_strides(inputs, stride), visible.shape)
 
-    streams = streams_of(encoding)
+    streams = streams_of_batch_piece(encoding)
     counts = [runs[:, stream].sum(1) for stream in streams]
     lengths = np.stack(counts, axis=1)  # [n streams]
     shapes, inverse = np.unique(lengths, axis=0, return_inverse=True)
@@ -129,7 +129,7 @@ def pieces_of_whole_texts(
     return plan
 
 
-def inputs_in_strides(inputs: np.ndarray, stride: int) -> np.ndarray:
+def batch_inputs_in_strides(inputs: np.ndarray, stride: int) -> np.ndarray:
     """What runs where nothing is deleted: the inputs, and some tokens behind the target, which it can't see.
 
     Targets at different places of one text then have the same few lengths and run together.
@@ -311,7 +311,7 @@ def chunks_of_group(
             if batch:
                 wider = tuple(map(max, lengths, piece.lengths))
             taken = sum(map(len, batch))
-            free = rows_that_fit(wider, columns, budget, row_bytes) - taken
+            free = rows_that_fit_in_batch(wider, columns, budget, row_bytes) - taken
             if free <= 0:
                 yield Chunk(batch, lengths, budget.padding)
                 batch = []
@@ -325,7 +325,7 @@ def chunks_of_group(
         yield Chunk(batch, lengths, budget.padding)
 
 
-def rows_that_fit(
+def rows_that_fit_in_batch(
     lengths: tuple[int, ...], columns: int, budget: Budget, row_bytes: RowBytes
 ) -> int:
     """How many rows of these lengths one pass may hold: at least one, whatever the budget."""

@@ -1,4 +1,4 @@
-"""What a model writes, greedily."""
+"""Generation: the tokens that a model writes greedily, until it stops or there is no room for more."""
 
 from __future__ import annotations
 

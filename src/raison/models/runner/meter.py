@@ -1,4 +1,6 @@
-"""How much a model was asked: rows forward, rows backward, tokens. One meter per context, never a global."""
+"""The meter counts how much a model was asked (rows forward, rows backward, tokens): one per context, never a
+global.
+"""
 
 from __future__ import annotations
 

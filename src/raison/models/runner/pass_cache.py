@@ -54,23 +54,23 @@ class PassCache:
         picked = any(recorded.chunk.picked for recorded in cached)
         waiting: dict[Hashable, list[Piece]] = defaultdict(list)
         for piece in plan:
-            waiting[tokens_that_run(piece, picked)].append(piece)
+            waiting[tokens_that_run_in_pass(piece, picked)].append(piece)
 
         usable: list[RecordedPass] = []
         for recorded in cached:
-            keys = [tokens_that_run(part, picked) for part in recorded.chunk.parts]
+            keys = [tokens_that_run_in_pass(part, picked) for part in recorded.chunk.parts]
             parts = [waiting[key].pop() for key in keys if waiting[key]]
-            shapes = set(map(shape_of_target, parts))
+            shapes = set(map(shape_of_target_in_pass, parts))
             if len(parts) == len(keys) and len(shapes) == 1:
                 recorded.chunk = replace(recorded.chunk, parts=parts)
                 usable.append(recorded)
             else:
                 for part in parts:
-                    waiting[tokens_that_run(part, picked)].append(part)
+                    waiting[tokens_that_run_in_pass(part, picked)].append(part)
         return usable, list(chain(*waiting.values()))
 
 
-def tokens_that_run(piece: Piece, picked: bool) -> Hashable:
+def tokens_that_run_in_pass(piece: Piece, picked: bool) -> Hashable:
     """What a row runs, and which of its rows are computed where some are picked: if equal, passes are the same."""
     encoding = piece.encoding
     tokens: list[bytes] = []
@@ -84,7 +84,7 @@ def tokens_that_run(piece: Piece, picked: bool) -> Hashable:
     return tuple(tokens)
 
 
-def shape_of_target(piece: Piece) -> Hashable:
+def shape_of_target_in_pass(piece: Piece) -> Hashable:
     """Targets with as many tokens and a contrast or none can be read together."""
     if piece.target is None:
         return None

@@ -1,4 +1,5 @@
-"""One forward pass of several texts, recorded: the gradients that go back through it, and the trace of each row.
+"""One recorded forward pass of several texts: its embeddings and states, the gradients that go back through it, the
+trace of each row.
 
 Texts of equal length run together; targets that share a text share its forward pass. A trace is about one example and
 one target, on the axis of its encoding, so what a pass recorded is cut apart again.
@@ -35,7 +36,7 @@ __all__ = [
     "plan_traces",
     "prepare_traces",
     "record_pass",
-    "rounds",
+    "rounds_of_gradients",
     "states_by_stream",
     "streams_of_map",
 ]  # fmt: skip
@@ -78,12 +79,12 @@ def plan_traces(
         first = numbers[0]
         texts.append(encodings[first])
         asked = [targets[number] for number in numbers]
-        widest.append(max(asked, key=last_position))
+        widest.append(max(asked, key=last_position_in_pass))
     pieces = pieces_of_whole_texts(texts, widest)
     return TracePlan(pairs, pieces)
 
 
-def last_position(target: Target) -> int:
+def last_position_in_pass(target: Target) -> int:
     """Where a target ends: the one that sees most decides how much of the text runs."""
     return max(target.positions, default=0)
 
@@ -206,7 +207,9 @@ class Round:
         return torch.tensor(serves, device=device)
 
 
-def rounds(chunk: Chunk, pairs: list[list[int]], targets: Sequence[Target]) -> Iterator[Round]:
+def rounds_of_gradients(
+    chunk: Chunk, pairs: list[list[int]], targets: Sequence[Target]
+) -> Iterator[Round]:
     """Round k asks for every row's k-th target."""
     most_targets = max(map(len, pairs))
     for number in range(most_targets):

@@ -49,8 +49,8 @@ __all__ = [
     "Prepared",
     "Runner",
     "blocks_of_view",
-    "install_shortcut",
-    "logits_behind_blocks",
+    "install_shortcut_in_view",
+    "logits_of_view_behind_blocks",
     "running",
 ]
 
@@ -376,7 +376,7 @@ def blocks_of_view(view: PreTrainedModel) -> nn.Module:
     return blocks
 
 
-def install_shortcut(view: PreTrainedModel) -> None:
+def install_shortcut_in_view(view: PreTrainedModel) -> None:
     """Let the view's own forward begin behind the blocks, where a call brings their result."""
     from transformers.modeling_outputs import BaseModelOutputWithPastAndCrossAttentions
 
@@ -397,7 +397,7 @@ def install_shortcut(view: PreTrainedModel) -> None:
     blocks.forward = forward
 
 
-def logits_behind_blocks(view: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
+def logits_of_view_behind_blocks(view: PreTrainedModel, hidden: torch.Tensor) -> torch.Tensor:
     """[n v] logits of last hidden states [n d]."""
     from transformers.modeling_outputs import BaseModelOutput
 

@@ -26,12 +26,12 @@ from raison.models.runner.recorded_pass import (
     plan_traces,
     prepare_traces,
     record_pass,
-    rounds,
+    rounds_of_gradients,
     states_by_stream,
 )
 from raison.models.runner.runner import Runner
 
-__all__ = ["WANTS", "readout_shares", "record_traces"]
+__all__ = ["WANTS", "readout_shares_in_trace", "record_traces"]
 
 WANTS = frozenset(
     {
@@ -96,7 +96,7 @@ def traces_of_pass(
 
     pairs = plan.pairs_of(recorded.chunk)
     last = max(map(len, pairs)) - 1
-    for number, this_round in enumerate(rounds(recorded.chunk, pairs, targets)):
+    for number, this_round in enumerate(rounds_of_gradients(recorded.chunk, pairs, targets)):
         chunk = this_round.chunk
         columns = runner.columns(recorded.output, chunk)
         value = values_of(columns, chunk.outputs)
@@ -106,7 +106,9 @@ def traces_of_pass(
         shares = None
         if "readout" in want:
             last_states = hidden[-1][-1]  # of the last stream, behind its last layer
-            shares = readout_shares(runner, columns, chunk, last_states=last_states, active=active)
+            shares = readout_shares_in_trace(
+                runner, columns, chunk, last_states=last_states, active=active
+            )
         found = RecordedRound(
             value=value,
             leaves=call.leaves,
@@ -123,7 +125,7 @@ def traces_of_pass(
             yield pair, row_of_chunk.trace(found, want, written=runner.task.generates)
 
 
-def readout_shares(
+def readout_shares_in_trace(
     runner: Runner,
     columns: Columns,
     chunk: Chunk,

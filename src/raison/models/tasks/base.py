@@ -1,4 +1,6 @@
-"""What a task is: its texts as tokens on one axis, its targets, and the outcomes that a model gives whole texts."""
+"""What a task is: its texts as tokens on one axis, its targets, and the columns of outcomes that a model gives
+whole texts.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,7 @@ def axis_of(
     texts = (example.text,) if example.pair is None else (example.text, example.pair)
     fixed = pieces.special.copy()
     if example.slots:
-        fixed |= outside_slots(pieces, example)
+        fixed |= tokens_outside_slots(pieces, example)
     return Encoding(
         ids=pieces.ids,
         tokens=names_of_tokens(pieces, texts, loaded.codec),
@@ -150,7 +152,7 @@ def names_of_tokens(pieces: Pieces, texts: tuple[str, ...], codec: Codec) -> tup
     return tuple(names)
 
 
-def outside_slots(pieces: Pieces, example: Example) -> np.ndarray:
+def tokens_outside_slots(pieces: Pieces, example: Example) -> np.ndarray:
     """[t] tokens of a prompt template: they touch no slot (a token that does goes with the slot)."""
     result = np.ones(len(pieces.ids), bool)
     for token, (start, end) in enumerate(zip(pieces.start, pieces.end, strict=True)):

@@ -54,7 +54,7 @@ class CausalTask(GenerationTask):
         if position < len(encoding) and encoding.segment[position] == 0:
             begin = encoding.start[position]
             before = whole[:begin].rstrip()
-            between = whole[len(before) : begin] + space_of(encoding, position)
+            between = whole[len(before) : begin] + space_before_token(encoding, position)
         if (
             not between
             and before
@@ -70,7 +70,7 @@ class CausalTask(GenerationTask):
         return codec.bare(between + text)  # the seam merges: what follows is tokenized by itself
 
 
-def space_of(encoding: Encoding, position: int) -> str:
+def space_before_token(encoding: Encoding, position: int) -> str:
     """The white space with which a token begins, where its tokenizer counts it as the token's; of blanks alone none."""
     own = encoding.texts[0][encoding.start[position] : encoding.end[position]]
     if not own.strip():

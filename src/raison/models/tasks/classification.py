@@ -12,7 +12,7 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.core.registry import suggest_name
-from raison.core.spec import index_from_digits
+from raison.core.spec import index_in_spec
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
 from raison.models.runner.batching import Chunk
@@ -95,7 +95,7 @@ class ClassificationTask(Task):
         name = str(wanted)
         found = numbers_of_label(name, labels)
         if not found:
-            place = index_from_digits(name, len(labels))  # the command line has texts only
+            place = index_in_spec(name, len(labels))  # the command line has texts only
             if place is not None:
                 return place
             shown = ", ".join(labels[:SHOWN])

@@ -1,4 +1,6 @@
-"""Texts with more words behind them: what a model has written, or could write."""
+"""Encodings that are extended by tokens behind the text, which a model has written or could write, and shortened
+where they get too long.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import numpy as np
 from raison.core.records import Encoding
 from raison.models.codec import Codec
 
-__all__ = ["AddedTokens", "extended", "shortened", "with_tokens_behind"]
+__all__ = ["AddedTokens", "extended_encoding", "shortened_encoding", "with_tokens_behind"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class AddedTokens:
     fixed: bool = False
 
 
-def extended(encoding: Encoding, ids: Sequence[int], codec: Codec) -> Encoding:
+def extended_encoding(encoding: Encoding, ids: Sequence[int], codec: Codec) -> Encoding:
     """The encoding with tokens of a continuation at its end, as a segment of their own."""
     text, starts, ends = spans_of_tokens(ids, codec)
     segments = (*encoding.segments, "continuation")
@@ -48,26 +50,26 @@ def with_tokens_behind(encoding: Encoding, added: AddedTokens) -> Encoding:
     positions = np.arange(added.first_position, added.first_position + count)
     types = encoding.types
     if types is not None:
-        types = longer_array(types, [0] * count)
+        types = longer_array_of_encoding(types, [0] * count)
     return replace(
         encoding,
-        ids=longer_array(encoding.ids, added.ids),
+        ids=longer_array_of_encoding(encoding.ids, added.ids),
         tokens=(*encoding.tokens, *added.tokens),
-        segment=longer_array(encoding.segment, [added.segment] * count),
-        start=longer_array(encoding.start, added.starts),
-        end=longer_array(encoding.end, added.ends),
-        positions=longer_array(encoding.positions, positions),
-        fixed=longer_array(encoding.fixed, [added.fixed] * count),
+        segment=longer_array_of_encoding(encoding.segment, [added.segment] * count),
+        start=longer_array_of_encoding(encoding.start, added.starts),
+        end=longer_array_of_encoding(encoding.end, added.ends),
+        positions=longer_array_of_encoding(encoding.positions, positions),
+        fixed=longer_array_of_encoding(encoding.fixed, [added.fixed] * count),
         types=types,
     )
 
 
-def longer_array(array: np.ndarray, more: Sequence[int] | np.ndarray) -> np.ndarray:
+def longer_array_of_encoding(array: np.ndarray, more: Sequence[int] | np.ndarray) -> np.ndarray:
     """An array with more numbers of its own kind at its end."""
     return np.concatenate([array, np.asarray(more, dtype=array.dtype)])
 
 
-def shortened(encoding: Encoding, surplus: int) -> Encoding:
+def shortened_encoding(encoding: Encoding, surplus: int) -> Encoding:
     """The encoding without its first ordinary tokens."""
     ordinary = np.flatnonzero(~encoding.fixed)
     kept = np.setdiff1d(np.arange(len(encoding)), ordinary[:surplus])

@@ -1,4 +1,6 @@
-"""Any Python function from texts to scores, explained by asking it again and again."""
+"""Any Python function from texts to scores as a task: the words of a text, its outputs as targets, and the kept
+text that it is asked about.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 from raison.core import limits, progress
 from raison.core.errors import InputError, ModelError, Unsupported
 from raison.core.records import Encoding, Example, Target
-from raison.core.spec import index_from_digits
+from raison.core.spec import index_in_spec
 from raison.core.text_splitting import split_words
 from raison.models.protocol import PREDICTED, OwnModel, Prediction, Question, Scored, TargetSpec
 from raison.models.runner import meter
@@ -163,7 +165,7 @@ class Function(OwnModel):
         name = str(wanted)
         if name in names:
             return names.index(name)
-        place = index_from_digits(name, len(names))
+        place = index_in_spec(name, len(names))
         if place is None:
             outputs = ", ".join(names)
             raise InputError(f"{self.name} has no output {name!r}: it has {outputs}.")

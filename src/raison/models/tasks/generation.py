@@ -13,12 +13,12 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Target
 from raison.models.protocol import Prediction, TargetSpec, whole_number
 from raison.models.runner.answers import Columns
-from raison.models.runner.batching import Chunk, streams_of
+from raison.models.runner.batching import Chunk, streams_of_batch_piece
 from raison.models.runner.generate import generate
 from raison.models.runner.output_format import Output
-from raison.models.runner.runner import Runner, install_shortcut
+from raison.models.runner.runner import Runner, install_shortcut_in_view
 from raison.models.tasks.base import Task, columns_at_rows, outcomes_of_texts
-from raison.models.tasks.continuation import extended, shortened
+from raison.models.tasks.continuation import extended_encoding, shortened_encoding
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -36,7 +36,7 @@ class GenerationTask(Task):
     # -- the model --------------------------------------------------------------------------------------
 
     def prepare_view(self, view: PreTrainedModel) -> None:
-        install_shortcut(view)
+        install_shortcut_in_view(view)
 
     def columns(self, output: Output, chunk: Chunk) -> Columns:
         if chunk.asked is None:
@@ -49,7 +49,7 @@ class GenerationTask(Task):
 
     def write(self, runner: Runner, encoding: Encoding, longest: int | None = None) -> list[int]:
         """The tokens that the model writes, greedily and without its end; `longest`: by default its own setting."""
-        begun = len(streams_of(encoding)[-1])
+        begun = len(streams_of_batch_piece(encoding)[-1])
         return generate(runner, self.generation_inputs(encoding), begun, longest)
 
     def predict(self, runner: Runner, encodings: Sequence[Encoding]) -> list[Prediction]:
@@ -86,7 +86,7 @@ class GenerationTask(Task):
 
     def ids_of(self, wanted: object, encoding: Encoding, position: int) -> list[int]:
         """Token ids of a target: a text that could stand at a position, or the ids themselves."""
-        ids = ids_among(wanted)
+        ids = target_ids_among(wanted)
         if ids:
             self.check_ids(ids)
             return ids
@@ -185,13 +185,15 @@ class GenerationTask(Task):
         ids = self.ids_of(wanted, encoding, len(encoding))
         limit = self.loaded.max_tokens
         if limit is not None:
-            streams = streams_of(encoding)
+            streams = streams_of_batch_piece(encoding)
             surplus = len(streams[-1]) + len(ids) - limit
             if surplus > 0 and encoding.truncated and len(streams) == 1:
-                encoding = shortened(encoding, surplus)  # the text was cut already: make room
-            written = streams_of(encoding)[-1]
+                encoding = shortened_encoding(
+                    encoding, surplus
+                )  # the text was cut already: make room
+            written = streams_of_batch_piece(encoding)[-1]
             self.loaded.surplus(len(written) + len(ids), truncate=False)
-        longer = extended(encoding, ids, self.loaded.codec)
+        longer = extended_encoding(encoding, ids, self.loaded.codec)
         return longer, self.text_target(ids, range(len(encoding), len(longer)))
 
     def finished(self, encoding: Encoding, target: Target, target_spec: TargetSpec) -> Target:
@@ -209,7 +211,7 @@ class GenerationTask(Task):
         return replace(target, contrast=tuple(ids), contrast_text=self.text_of(ids))
 
 
-def ids_among(wanted: object) -> list[int]:
+def target_ids_among(wanted: object) -> list[int]:
     """The ids of a target that is given as such; empty where it is something else."""
     if not isinstance(wanted, (list, tuple)):
         return []

@@ -1,4 +1,6 @@
-"""Extractive question answering: the target is the span from start to end, read at two rows."""
+"""Extractive question answering: the target is the span of an answer in the context, from start to end, read at two
+rows.
+"""
 
 from __future__ import annotations
 

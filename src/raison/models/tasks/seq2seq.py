@@ -9,11 +9,11 @@ import torch
 from raison.core.errors import InputError
 from raison.core.records import Encoding, Example, Target
 from raison.models.protocol import TargetSpec
-from raison.models.runner.batching import streams_of
+from raison.models.runner.batching import streams_of_batch_piece
 from raison.models.runner.output_format import Output
 from raison.models.runner.runner import Runner
 from raison.models.tasks.base import axis_of
-from raison.models.tasks.continuation import AddedTokens, extended, with_tokens_behind
+from raison.models.tasks.continuation import AddedTokens, extended_encoding, with_tokens_behind
 from raison.models.tasks.generation import GenerationTask
 
 __all__ = ["Seq2SeqTask"]
@@ -31,7 +31,7 @@ class Seq2SeqTask(GenerationTask):
         return [list(output.encoder_hidden_states), list(output.decoder_hidden_states)]
 
     def generation_inputs(self, encoding: Encoding) -> dict[str, torch.Tensor]:
-        source, begun = streams_of(encoding)
+        source, begun = streams_of_batch_piece(encoding)
         ids = torch.from_numpy(encoding.ids[source]).to(self.loaded.device)[None]
         prefix = torch.from_numpy(encoding.ids[begun]).to(self.loaded.device)[None]
         return {
@@ -100,7 +100,7 @@ class Seq2SeqTask(GenerationTask):
         if target_spec.target is not None and not target_spec.inside:
             return self.targets_in_text(encoding, target_spec)
 
-        encoding = extended(encoding, self.write(runner, encoding), self.loaded.codec)
+        encoding = extended_encoding(encoding, self.write(runner, encoding), self.loaded.codec)
         first = self.first_position(encoding)
         if target_spec.target is None:
             target = self.written_target(encoding, range(first, len(encoding)))

@@ -24,10 +24,10 @@ __all__ = [
     "TEXT",
     "WordRuler",
     "draw_figure_header",
-    "draw_small_print",
+    "draw_small_print_on_canvas",
     "empty_figure",
     "figure_canvas",
-    "hide_panel_frame",
+    "hide_panel_frame_in_picture",
 ]
 
 MARGIN = 0.3  # inches
@@ -61,7 +61,7 @@ def figure_canvas(width: float, height: float, dpi: float = 100) -> tuple[Figure
     return figure, axes
 
 
-def hide_panel_frame(axes: Axes, sides: Sequence[str] = ("top", "right")) -> None:
+def hide_panel_frame_in_picture(axes: Axes, sides: Sequence[str] = ("top", "right")) -> None:
     """Leave out the lines around a panel that carry no numbers."""
     for side in sides:
         axes.spines[side].set_visible(False)
@@ -74,7 +74,7 @@ def draw_figure_header(axes: Axes, title: str, notes: Sequence[tuple[str, str]])
         axes.text(MARGIN, MARGIN + 0.33 + 0.19 * number, line, fontsize=NOTE, color=colour)
 
 
-def draw_small_print(axes: Axes, across: float, baseline: float, text: str) -> None:
+def draw_small_print_on_canvas(axes: Axes, across: float, baseline: float, text: str) -> None:
     """Quiet words at a place."""
     axes.text(across, baseline, text, fontsize=NOTE, color=QUIET)
 

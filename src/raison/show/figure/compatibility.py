@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from raison.show.colour_scale import METHOD_HUES
 from raison.show.compatibility_report import CompatibilityReport, subset_size_in_words
-from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame_in_picture
 from raison.show.figure.savefig import save_figure
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def compatibility_figure(report: CompatibilityReport) -> Figure:
     for number, draw_panel in enumerate(panels, start=1):
         axes = figure.add_subplot(1, count, number)
         draw_panel(axes, report)
-        hide_panel_frame(axes)
+        hide_panel_frame_in_picture(axes)
     return figure
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from raison.core.evaluation import Cell, Evaluation, MethodAxis, curve_title
 from raison.show.colour_scale import METHOD_HUES
-from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame
+from raison.show.figure.canvas import FAINT, QUIET, empty_figure, hide_panel_frame_in_picture
 from raison.show.figure.savefig import save_figure
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def curves_figure(evaluation: Evaluation, keys: Sequence[str], axis: MethodAxis 
             draw_curves_by_share(panel, evaluation, key)
         else:
             draw_column_along_methods(panel, evaluation, key, axis)
-        hide_panel_frame(panel)
+        hide_panel_frame_in_picture(panel)
         title = curve_title(key)
         panel.set_title(title, loc="left", fontsize="medium")
 
@@ -176,11 +176,11 @@ def draw_column_along_methods(
     positioned = [method for method in cells if method in positions]
 
     levels = levels_along_methods(axis, positioned, cells)
-    draw_levels(panel, levels, joined=not side_by_side)
+    draw_levels_of_curve(panel, levels, joined=not side_by_side)
     for method, cell in cells.items():
         if cell.value is None or method in positions:
             continue
-        draw_level_line(panel, method, cell.value, levels)
+        draw_level_line_of_method(panel, method, cell.value, levels)
     if axis.even:
         names = positioned
         if not side_by_side:
@@ -197,7 +197,7 @@ def axis_side_by_side(methods: Iterable[str]) -> MethodAxis:
     return MethodAxis("", ranks, even=True, slanted=True)
 
 
-def draw_levels(panel: Axes, levels: Sequence[CurveLevel], *, joined: bool) -> None:
+def draw_levels_of_curve(panel: Axes, levels: Sequence[CurveLevel], *, joined: bool) -> None:
     """Numbers with their intervals: a curve in a band, or dots on lines."""
     colour = METHOD_HUES[0]
     places = []
@@ -236,7 +236,9 @@ def levels_along_methods(
     return levels
 
 
-def draw_level_line(panel: Axes, method: str, value: float, levels: Sequence[CurveLevel]) -> None:
+def draw_level_line_of_method(
+    panel: Axes, method: str, value: float, levels: Sequence[CurveLevel]
+) -> None:
     """A dashed line for a method without a position, named at the end where the curve is farther away."""
     panel.axhline(value, color=QUIET, linewidth=0.8, linestyle="--")
     points = [(level.place, level.value) for level in levels]

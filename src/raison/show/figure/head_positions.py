@@ -19,9 +19,9 @@ from raison.show.figure.canvas import (
     TEXT,
     WordRuler,
     draw_figure_header,
-    draw_small_print,
+    draw_small_print_on_canvas,
     figure_canvas,
-    hide_panel_frame,
+    hide_panel_frame_in_picture,
 )
 from raison.show.figure.savefig import save_figure
 from raison.show.head_selection import HeadRelation, HeadSelection, signed_head_offset
@@ -125,7 +125,7 @@ def draw_positions_title(
     name_baseline = y - 0.24
     about_baseline = y - 0.07
     axes.text(x, name_baseline, name, fontsize=SMALL + 1, fontweight="bold", color=INK)
-    draw_small_print(axes, x, about_baseline, about)
+    draw_small_print_on_canvas(axes, x, about_baseline, about)
 
 
 def draw_positions_legend(axes: Axes, legend: Sequence[tuple[str, str]], top: float) -> None:
@@ -235,6 +235,6 @@ def style_positions_panel(panel: Axes, tallest: float) -> None:
     fifths = MultipleLocator(0.2)
     panel.yaxis.set_major_locator(fifths)
     panel.tick_params(axis="y", labelsize=7, labelcolor=QUIET)
-    hide_panel_frame(panel)
+    hide_panel_frame_in_picture(panel)
     for side in ("left", "bottom"):
         panel.spines[side].set_color(FAINT)

@@ -25,7 +25,7 @@ from raison.show.figure.canvas import (
     TEXT,
     WordRuler,
     draw_figure_header,
-    draw_small_print,
+    draw_small_print_on_canvas,
     figure_canvas,
 )
 from raison.show.figure.savefig import save_figure
@@ -130,7 +130,7 @@ def draw_heads_legend(axes: Axes, grid: HeadsGrid, rules: Sequence[str]) -> None
     top = grid.bottom + 0.2
     for rule, sample in zip(rules, samples, strict=True):
         draw_head_cell(axes, sample, left=MARGIN, top=top, width=0.4, height=0.19)
-        draw_small_print(axes, MARGIN + 0.48, top + 0.14, rule)
+        draw_small_print_on_canvas(axes, MARGIN + 0.48, top + 0.14, rule)
         top += 0.24
 
 
@@ -152,7 +152,7 @@ def draw_head_numbers(axes: Axes, grid: HeadsGrid, ruler: WordRuler) -> None:
     for head in range(0, grid.columns, every):
         across = grid.left + grid.cell_width * (head + 0.5)
         axes.text(across, grid.top - 0.06, str(head), fontsize=SMALL, ha="center", color=INK)
-    draw_small_print(axes, grid.left, grid.top - 0.24, "head")
+    draw_small_print_on_canvas(axes, grid.left, grid.top - 0.24, "head")
     middle = (grid.top + grid.bottom) / 2
     axes.text(
         MARGIN + 0.08,

@@ -23,7 +23,7 @@ from raison.show.figure.canvas import (
     TEXT,
     WordRuler,
     draw_figure_header,
-    draw_small_print,
+    draw_small_print_on_canvas,
     figure_canvas,
 )
 from raison.show.rationale_matrix import (
@@ -104,7 +104,7 @@ def matrix_figure(matrix: RationaleMatrix) -> Figure:
     figure, axes = figure_canvas(width, height)
 
     draw_figure_header(axes, title, [])
-    draw_small_print(axes, MARGIN, MARGIN + 0.32, about)
+    draw_small_print_on_canvas(axes, MARGIN, MARGIN + 0.32, about)
     draw_matrix_column_names(axes, grid, column_names)
     for row, name in enumerate(row_names):
         if row % grid.named_every == 0:
@@ -115,7 +115,7 @@ def matrix_figure(matrix: RationaleMatrix) -> Figure:
     draw_matrix_legend(axes, matrix, legend_top, ruler)
     for number, line in enumerate(alarms):
         down = legend_top + 0.33 + 0.2 * number
-        draw_small_print(axes, MARGIN, down, line)
+        draw_small_print_on_canvas(axes, MARGIN, down, line)
     return figure
 
 
@@ -210,11 +210,11 @@ def draw_matrix_legend(axes: Axes, matrix: RationaleMatrix, top: float, ruler: W
             draw_matrix_dots(axes, [left + SIGN / 2], [middle], CELL)
         else:
             draw_matrix_cell(axes, state, left, top, SIGN)
-        draw_small_print(axes, left + 0.22, baseline, meaning)
+        draw_small_print_on_canvas(axes, left + 0.22, baseline, meaning)
         left += 0.22 + ruler(meaning, NOTE) + 0.25
     if matrix.gold is not None:
         draw_matrix_frame(axes, left, top, SIGN)
-        draw_small_print(axes, left + 0.22, baseline, LINKED)
+        draw_small_print_on_canvas(axes, left + 0.22, baseline, LINKED)
 
 
 def draw_matrix_cell(axes: Axes, state: int, left: float, top: float, cell: float) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raison.core.errors import InputError, MissingExtra
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 from raison.show.figure.canvas import SMALL
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def save_figure(draw: Callable[[], Figure], path: str | os.PathLike[str]) -> Non
                 "The text is too long for one picture: end its name in .svg or .pdf, or write a page (HTML)."
             )
         try:
-            with replacing(path) as half:
+            with replacing_output(path) as half:
                 figure.savefig(half, dpi=DPI, metadata=METADATA[ending], facecolor="white")
         except OSError as error:
             raise InputError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.show.audit_rows import AuditedText, AuditReport, SpreadOfTexts, audit_rows
 from raison.show.colour_scale import METHOD_HUES
-from raison.show.evaluation_tables import warning_of_few_texts
+from raison.show.evaluation_tables import warning_of_few_evaluated_texts
 from raison.show.html.audit_plots import adversaries_svg, histogram_svg, words_svg
 from raison.show.html.document import (
     STYLE,
@@ -48,7 +48,7 @@ def audit_page(audit: AuditReport) -> str:
         body.append("<h2>Trained adversaries (P2 Table 5, P3 Figure 1)</h2>")
         body.append(adversaries_svg(audit.adversaries))
     body += audited_texts_html(audit.texts)
-    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
+    for note in [*audit.notes, *warning_of_few_evaluated_texts(audit.count)]:
         body.append(f'<p class="note">{safe_html(note)}</p>')
     return page_without_script(title, STYLE + colour_rules_css(METHOD_HUES) + PLOT_STYLE, body)
 

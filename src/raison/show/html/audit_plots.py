@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raison.show.audit_rows import AdversaryResult, AuditedText
-from raison.show.html.document import html_element, pixels, safe_html
+from raison.show.html.document import html_element, pixels_in_document, safe_html
 
 __all__ = ["adversaries_svg", "histogram_svg", "words_svg"]
 
@@ -29,7 +29,7 @@ class PlotScales:
         """Where a point stands, in pixels."""
         across = self.across(x)
         down = self.down(y)
-        return pixels(across), pixels(down)
+        return pixels_in_document(across), pixels_in_document(down)
 
     def polyline(self, points: Iterable[tuple[float, float]], hue: int) -> str:
         """A line through some points."""
@@ -72,7 +72,7 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
         parts.append(bar)
 
     mean = float(np.mean(values))
-    at_mean = pixels(across(mean))
+    at_mean = pixels_in_document(across(mean))
     mean_line = html_element(
         "line", class_="m1", stroke_width=STROKE, x1=at_mean, y1=4, x2=at_mean, y2=floor
     )
@@ -86,7 +86,7 @@ def histogram_svg(label: str, values: Sequence[float], low: float, high: float) 
     for anchor, x in anchors.items():
         rounded = round(x, 2) + 0  # no minus before a zero
         name = f"{rounded:g}".replace("-", "−")
-        place_of_name = pixels(across(x))
+        place_of_name = pixels_in_document(across(x))
         label_of_place = label_svg(place_of_name, label_height, name, anchor)
         parts.append(label_of_place)
 
@@ -104,10 +104,10 @@ def histogram_bar_svg(count: int, left: float, right: float, floor: int, height:
         "rect",
         tooltip,
         class_="m0",
-        x=pixels(left),
-        y=pixels(top),
-        width=pixels(width),
-        height=pixels(height),
+        x=pixels_in_document(left),
+        y=pixels_in_document(top),
+        width=pixels_in_document(width),
+        height=pixels_in_document(height),
     )
 
 
@@ -143,7 +143,7 @@ def adversaries_svg(adversaries: Sequence[AdversaryResult]) -> str:
     jsd_label = label_svg(right, HIGH - 4, "JSD of attentions, at most 0.69", "end")
     parts.append(jsd_label)
     shown_tvd = most / 1.1
-    height_of_tvd = pixels(scales.down(shown_tvd))
+    height_of_tvd = pixels_in_document(scales.down(shown_tvd))
     tvd_label = label_svg("2", height_of_tvd, f"{shown_tvd:.2f}")
     parts.append(tvd_label)
 
@@ -174,7 +174,7 @@ def adversaries_of_kind_svg(
         across = scales.across(adversary.jsd) + 4
         down = scales.down(adversary.tvd) - 4
         name = f"{adversary.lam:g}"
-        yield label_svg(pixels(across), pixels(down), name)
+        yield label_svg(pixels_in_document(across), pixels_in_document(down), name)
 
 
 def words_svg(text: AuditedText) -> str:
@@ -192,12 +192,12 @@ def words_svg(text: AuditedText) -> str:
     parts = []
     right = WIDE - 20
     for level in (0.0, 0.5, 1.0):
-        height = pixels(scales.down(level))
+        height = pixels_in_document(scales.down(level))
         level_line = axis_line_svg("8", height, right)
         parts.append(level_line)
     end_of_names = WIDE - 2
     for level in (0.0, 1.0):
-        baseline = pixels(scales.down(level) + 4)
+        baseline = pixels_in_document(scales.down(level) + 4)
         name = f"{level:g}"
         level_name = label_svg(end_of_names, baseline, name, "end")
         parts.append(level_name)

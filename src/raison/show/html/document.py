@@ -16,7 +16,7 @@ __all__ = [
     "content_hash",
     "html_element",
     "page_without_script",
-    "pixels",
+    "pixels_in_document",
     "safe_html",
 ]
 
@@ -81,7 +81,7 @@ def html_element(name: str, *parts: str, **attributes: object) -> str:
     return f"<{name}{written}>{''.join(parts)}</{name}>"
 
 
-def pixels(length: float) -> str:
+def pixels_in_document(length: float) -> str:
     """A length or a place in an SVG picture."""
     return f"{length:.1f}"
 

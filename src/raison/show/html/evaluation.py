@@ -24,7 +24,7 @@ from raison.show.html.document import (
     colour_rules_css,
     html_element,
     page_without_script,
-    pixels,
+    pixels_in_document,
     safe_html,
 )
 
@@ -256,8 +256,8 @@ class CurveFrame:
         """A line through these points."""
         places = []
         for share, value in zip(shares, values, strict=True):
-            across = pixels(self.x(share))
-            down = pixels(self.y(value))
+            across = pixels_in_document(self.x(share))
+            down = pixels_in_document(self.y(value))
             places.append(f"{across},{down}")
         return " ".join(places)
 
@@ -307,20 +307,20 @@ def curve_axes_svg(frame: CurveFrame) -> list[str]:
     right = WIDTH - RIGHT
     for value in (frame.low, frame.high):
         down = frame.y(value)
-        level = pixels(down)
+        level = pixels_in_document(down)
         line = html_element("line", class_="axis", x1=EDGE, y1=level, x2=right, y2=level)
         lines.append(line)
 
         rounded = round(value, 2) + 0  # no minus before a zero
         shown = f"{rounded:.2f}".replace("-", "−")
-        baseline = pixels(down + 4)
+        baseline = pixels_in_document(down + 4)
         number = html_element("text", shown, x=2, y=baseline)
         numbers.append(number)
 
     bottom = HEIGHT - 6
     anchors = {"start": 0.0, "middle": 0.5, "end": 1.0}
     for anchor, share in anchors.items():
-        across = pixels(frame.x(share))
+        across = pixels_in_document(frame.x(share))
         shown = f"{share:.0%}"
         number = html_element("text", shown, x=across, y=bottom, text_anchor=anchor)
         numbers.append(number)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raison.show.audit_rows import AuditReport, audit_rows
-from raison.show.evaluation_tables import warning_of_few_texts
+from raison.show.evaluation_tables import warning_of_few_evaluated_texts
 from raison.show.text_formats import clean_text
 
 __all__ = ["print_audit"]
@@ -22,7 +22,7 @@ def print_audit(audit: AuditReport, console: Console) -> None:
 
     console.print()
     console.print(terminal_audit_table(audit))
-    for note in [*audit.notes, *warning_of_few_texts(audit.count)]:
+    for note in [*audit.notes, *warning_of_few_evaluated_texts(audit.count)]:
         console.print(Text(clean_text(note), style="dim"))
 
 

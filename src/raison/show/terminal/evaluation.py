@@ -18,7 +18,7 @@ from raison.show.evaluation_tables import (
     evaluation_summary,
     interval_of_cell,
     table_number,
-    warning_of_few_texts,
+    warning_of_few_evaluated_texts,
 )
 from raison.show.terminal.columns import GAP, empty_terminal_table
 from raison.show.text_formats import clean_text
@@ -165,7 +165,7 @@ def print_paired_tests(tests: Sequence[PairedTest], console: Console) -> None:
         console.print(paired_tests_table(rows, [0, *columns]))
 
     counts = [test.count for test in tests]
-    for note in [P_EXPLANATION, *warning_of_few_texts(*counts)]:
+    for note in [P_EXPLANATION, *warning_of_few_evaluated_texts(*counts)]:
         console.print(Text(note, style="dim"))
 
 

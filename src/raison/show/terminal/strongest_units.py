@@ -82,7 +82,7 @@ def terminal_units_of_side(
     """One side; widths are fixed here, since bars that a narrow table had shortened would tell lies."""
     weights = relative_weights(explanation.scores)
     largest = float(np.abs(explanation.scores).max())
-    names = [name_in_one_line(explanation, unit) for unit in units]
+    names = [unit_name_in_one_line(explanation, unit) for unit in units]
     shown_scores = []
     for unit in units:
         score = float(explanation.scores[unit])
@@ -104,7 +104,7 @@ def terminal_units_of_side(
     return table
 
 
-def name_in_one_line(explanation: Explanation, unit: int) -> Text:
+def unit_name_in_one_line(explanation: Explanation, unit: int) -> Text:
     """The name of a unit without line breaks; a sign where it is blank."""
     words = clean_text(explanation.units.names[unit]).split()
     return Text(" ".join(words) or "␣")

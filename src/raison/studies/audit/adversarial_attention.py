@@ -88,7 +88,7 @@ def largest_divergences(
 ) -> tuple[np.ndarray, np.ndarray]:
     """[n] of each text the largest JSD of an attention that leaves its answer as it is, and [n] of any attention;
     `real` are the places of the words, which alone are attended to. 0 where there are none."""
-    texts = logits_of_texts(model, encodings, real)
+    texts = attention_logits_of_texts(model, encodings, real)
     two_classes = len(model.labels) == 2
     with_words = [number for number, text in enumerate(texts) if len(text)]
     same_answer = np.zeros(len(texts))
@@ -112,7 +112,7 @@ def largest_divergences(
             for number in part:
                 text = texts[number]
                 texts_of_part.append(text)
-                start_of_text = first_logits(encodings[number], len(text), seed)
+                start_of_text = first_attention_logits(encodings[number], len(text), seed)
                 starts.append(start_of_text)
             by_search = search_divergences(texts_of_part, starts, steps)
             on_grid = same_answer[part]
@@ -122,7 +122,7 @@ def largest_divergences(
     return same_answer, any_answer
 
 
-def logits_of_texts(
+def attention_logits_of_texts(
     model: AttentionModel, encodings: Sequence[Encoding], real: Sequence[np.ndarray]
 ) -> list[TextLogits]:
     """The real words of each text."""
@@ -148,7 +148,7 @@ def farthest_of_two_classes(text: TextLogits) -> float:
     return farthest_corner(text.attention, lean)
 
 
-def first_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
+def first_attention_logits(encoding: Encoding, count: int, seed: int) -> torch.Tensor:
     """[k t] logits to start from; of the text alone, whatever others stand beside it."""
     ids = np.asarray(encoding.ids, np.int64)
     checksum = zlib.crc32(ids.tobytes())

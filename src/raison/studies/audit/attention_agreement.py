@@ -9,7 +9,7 @@ import numpy as np
 
 from raison.core.json_record import record_field
 from raison.metrics.attention import kendall_defined, kendall_tau
-from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
+from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_audit_numbers
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
 from raison.studies.audit.state_importance import state_gradients, state_removals
 
@@ -33,24 +33,28 @@ class Agreement(AuditRecord):
             "gradient of states": self.gradient_of_states,
             "leaving states out": self.leaving_states_out,
         }
-        return measured_only(named)
+        return measured_audit_numbers(named)
 
 
 def agreement_with_importance(texts: AuditedTexts) -> Agreement:
     """τ-b of attention with the importance of words and, where they are attended to directly, of hidden states."""
-    words = spread_of_taus(texts, texts.gradients)
-    words_left_out = spread_of_taus(texts, texts.removals)
+    words = spread_of_attention_taus(texts, texts.gradients)
+    words_left_out = spread_of_attention_taus(texts, texts.removals)
     if not isinstance(texts, AttentiveTexts):
         return Agreement(gradient_of_words=words, leaving_words_out=words_left_out)
     return Agreement(
         gradient_of_words=words,
         leaving_words_out=words_left_out,
-        gradient_of_states=spread_of_taus(texts, state_gradients(texts.model, texts.encodings)),
-        leaving_states_out=spread_of_taus(texts, state_removals(texts.model, texts.encodings)),
+        gradient_of_states=spread_of_attention_taus(
+            texts, state_gradients(texts.model, texts.encodings)
+        ),
+        leaving_states_out=spread_of_attention_taus(
+            texts, state_removals(texts.model, texts.encodings)
+        ),
     )
 
 
-def spread_of_taus(texts: AuditedTexts, importance: Sequence[np.ndarray]) -> Spread:
+def spread_of_attention_taus(texts: AuditedTexts, importance: Sequence[np.ndarray]) -> Spread:
     """τ-b text by text; not defined where all weights of a text are equal."""
     taus = []
     for attention, row in zip(texts.attention, importance, strict=True):

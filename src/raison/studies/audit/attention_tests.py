@@ -25,8 +25,8 @@ from raison.studies.audit.trained_adversary import Adversary, train_adversary
 from raison.studies.audit.word_by_word import (
     ShownText,
     probability_from_words,
-    show_given_texts,
-    show_texts,
+    show_words_of_given_texts,
+    show_words_of_texts,
 )
 from raison.training.labelled_lines import read_labelled_lines
 
@@ -55,8 +55,8 @@ def with_tests_of_any_attention(
             "texts",
             ShownText,
             lambda: [
-                *show_given_texts(model, settings.texts, seed),
-                *show_texts(deeply, settings.show),
+                *show_words_of_given_texts(model, settings.texts, seed),
+                *show_words_of_texts(deeply, settings.show),
             ],
         ),
     )

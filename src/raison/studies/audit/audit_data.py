@@ -19,7 +19,7 @@ from raison.models.tasks.classification import ClassificationTask
 from raison.training.data_names import fingerprint_of_data_file
 from raison.training.multi_seed import REPORT
 
-__all__ = ["DataSource", "LabelledTexts", "Texts", "trained_on"]
+__all__ = ["DataSource", "LabelledTexts", "Texts", "audited_model_was_trained_on"]
 
 Texts = str | os.PathLike[str] | Sequence[Example]  # a data set, a file, or examples
 
@@ -64,11 +64,11 @@ class DataSource:
             raise InputError(
                 f"{missing} texts have no label, which an audit needs: name their column, as in (label=stars)."
             )
-        return LabelledTexts(with_names_of_labels(model, examples), broken)
+        return LabelledTexts(audit_examples_with_label_names(model, examples), broken)
 
     def default_split(self) -> str | None:
         """The part that is audited where the user names none: one that the model has not learned from."""
-        name = dataset_name(self.texts)
+        name = name_of_audited_dataset(self.texts)
         if name not in datasets:
             return None
         held_out = []
@@ -85,7 +85,7 @@ class DataSource:
             examples = list(train)
         else:
             source = self.texts if train is None else os.fspath(train)
-            name = dataset_name(source)
+            name = name_of_audited_dataset(source)
             has_train_part = name in datasets and "train" in datasets[name].splits
             if train is None and not has_train_part:
                 raise InputError(
@@ -101,17 +101,19 @@ class DataSource:
             raise InputError(
                 "Adversaries learn from labelled texts, and there are none, or some without a label."
             )
-        return with_names_of_labels(model, examples)
+        return audit_examples_with_label_names(model, examples)
 
 
-def dataset_name(texts: str | Sequence[Example]) -> str:
+def name_of_audited_dataset(texts: str | Sequence[Example]) -> str:
     """The name of a data set or a file; examples in memory have none."""
     if isinstance(texts, str):
         return parse_data_spec(texts)[0]
     return ""
 
 
-def with_names_of_labels(model: InspectableModel, examples: Sequence[Example]) -> list[Example]:
+def audit_examples_with_label_names(
+    model: InspectableModel, examples: Sequence[Example]
+) -> list[Example]:
     """The examples with their labels as the model writes them (positive, POSITIVE)."""
     task = model.runner.task
     if not isinstance(task, ClassificationTask):
@@ -125,7 +127,7 @@ def with_names_of_labels(model: InspectableModel, examples: Sequence[Example]) -
     return renamed
 
 
-def trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
+def audited_model_was_trained_on(model: InspectableModel, data: str | Sequence[Example]) -> bool:
     """Whether the model was trained on this very file."""
     folder = str(getattr(model.hf, "name_or_path", ""))
     report = Path(folder) / REPORT

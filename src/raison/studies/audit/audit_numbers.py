@@ -12,7 +12,7 @@ import numpy as np
 from raison.core.json_record import JsonObject, Record
 from raison.metrics.statistics import mean_interval
 
-__all__ = ["AuditRecord", "Spread", "measured_only"]
+__all__ = ["AuditRecord", "Spread", "measured_audit_numbers"]
 
 NAN = float("nan")
 Value = TypeVar("Value")
@@ -30,22 +30,22 @@ class AuditRecord(Record):
 
     def to_dict(self) -> JsonObject:
         """The fields in plain types."""
-        plain_fields: JsonObject = without_nan(super().to_dict())
+        plain_fields: JsonObject = audit_value_without_nan(super().to_dict())
         return plain_fields
 
 
-def without_nan(value: Any) -> Any:
+def audit_value_without_nan(value: Any) -> Any:
     """The same with None for what is not finite."""
     if isinstance(value, dict):
-        return {key: without_nan(item) for key, item in value.items()}
+        return {key: audit_value_without_nan(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [without_nan(item) for item in value]
+        return [audit_value_without_nan(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-def measured_only(by_title: Mapping[str, Value | None]) -> dict[str, Value]:
+def measured_audit_numbers(by_title: Mapping[str, Value | None]) -> dict[str, Value]:
     """What was measured, without the titles of what was not."""
     measured = {}
     for title, value in by_title.items():

@@ -1,4 +1,4 @@
-"""The verdict of an audit in sentences: one for every test, with the number that carries it, and a conclusion.
+"""The verdict of an audit in sentences: one on every test, with the number that carries it, and a conclusion.
 
 A test speaks for attention (1), against it (−1), or is not decided (0): where a number lies between two thresholds, or
 where so few texts were looked at that its interval reaches over both. What is compared is what is printed.
@@ -50,7 +50,7 @@ class Finding:
 
 def verdict_sentences(findings: AuditFindings) -> list[str]:
     """Sentences about an audit; the last one answers the question."""
-    results = test_results(findings)
+    results = verdict_test_results(findings)
     sentences = [result.sentence for result in results]
     signs = [result.sign for result in results]
     if findings.commonest and findings.accuracy < findings.commonest + CHANCE:
@@ -82,38 +82,38 @@ def conclusion_from_signs(signs: Sequence[int]) -> str:
     return f"Its attention can be read as an explanation with care only: {reason}."
 
 
-def test_results(findings: AuditFindings) -> list[Finding]:
+def verdict_test_results(findings: AuditFindings) -> list[Finding]:
     """The tests that are defined for this audit."""
     results = []
     if findings.permuted is not None:
-        results.append(loss_by_shuffled_attention(findings.permuted, findings.count))
+        results.append(verdict_on_shuffled_attention(findings.permuted, findings.count))
     if findings.gradient_agreement is not None and findings.gradient_agreement.count:
-        results.append(agreement_with_gradients(findings.gradient_agreement))
+        results.append(verdict_on_agreement_with_gradients(findings.gradient_agreement))
     if findings.influence is not None and findings.influence.count:
-        results.append(mixing_of_states(findings.influence))
+        results.append(verdict_on_mixing_of_states(findings.influence))
     if findings.instance is not None and findings.instance.count:
-        results.append(other_attention_exists(findings.instance))
+        results.append(verdict_on_other_attention(findings.instance))
     frozen = [adversary for adversary in findings.adversaries if adversary.kind == "frozen"]
     if frozen:
-        results.append(loss_by_trained_attention(frozen, findings.accuracy))
+        results.append(verdict_on_trained_attention(frozen, findings.accuracy))
     return results
 
 
-def loss_by_shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
+def verdict_on_shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
     """Shuffled attention; where a class is missing F1 is not defined, and accuracy is."""
     title = "accuracy"
     drop = scores.accuracy_drop
     if np.isfinite(scores.f1_drop):
         title = "F1"
         drop = scores.f1_drop
-    lost = points_lost(drop)
+    lost = points_lost_in_audit(drop)
     change = "does not fall"
     if lost > 0:
         change = f"falls by {lost:.1f} points"
     elif lost < 0:
         change = f"rises by {-lost:.1f} points"
 
-    sign = sign_of_loss(lost) if count >= FEW else UNDECIDED
+    sign = verdict_sign_of_loss(lost) if count >= FEW else UNDECIDED
     how = {FOR: "depend", UNDECIDED: "depend somewhat", AGAINST: "hardly depend"}[sign]
     return Finding(
         f"With its attention weights shuffled among the words {title} {change}: answers {how} on where attention "
@@ -122,33 +122,33 @@ def loss_by_shuffled_attention(scores: ReplacedScores, count: int) -> Finding:
     )
 
 
-def agreement_with_gradients(tau: Spread) -> Finding:
+def verdict_on_agreement_with_gradients(tau: Spread) -> Finding:
     """Attention beside the words' importance by gradients."""
-    sign = side_of_thresholds(tau, weak=0.25, strong=0.5)
+    sign = verdict_sign_by_thresholds(tau, weak=0.25, strong=0.5)
     words_by_sign = {
         FOR: "agrees with",
         UNDECIDED: "agrees in part with",
         AGAINST: "has little to do with",
     }
     how = words_by_sign[sign]
-    number = f"mean τ-b {tau.mean:.2f}{interval_of_few(tau)}"
+    number = f"mean τ-b {tau.mean:.2f}{interval_of_few_audited_texts(tau)}"
     return Finding(f"Attention {how} the words' importance by gradients ({number}).", sign)
 
 
-def mixing_of_states(influence: Spread) -> Finding:
+def verdict_on_mixing_of_states(influence: Spread) -> Finding:
     """How many words a hidden state, to which attention is paid, has taken in."""
-    sign = -side_of_thresholds(influence, weak=0.4, strong=0.7)
+    sign = -verdict_sign_by_thresholds(influence, weak=0.4, strong=0.7)
     words_by_sign = {
         FOR: "belongs to a few words",
         UNDECIDED: "mixes some words",
         AGAINST: "mixes many words",
     }
     how = words_by_sign[sign]
-    number = f"entropy of influence {influence.mean:.2f}{interval_of_few(influence)}"
+    number = f"entropy of influence {influence.mean:.2f}{interval_of_few_audited_texts(influence)}"
     return Finding(f"A hidden state {how} ({number}, where 1 is all alike).", sign)
 
 
-def other_attention_exists(instance: Spread) -> Finding:
+def verdict_on_other_attention(instance: Spread) -> Finding:
     """Single texts: another attention with the same answer. Solved exactly that exists for nine texts in ten of every
     kind of model, tied ones too, so only its absence says something (as Wiegreffe & Pinter 2019 argue)."""
     is_far = np.array(instance.values) > FAR
@@ -166,11 +166,11 @@ def other_attention_exists(instance: Spread) -> Finding:
     )
 
 
-def loss_by_trained_attention(frozen: Sequence[Adversary], accuracy: float) -> Finding:
+def verdict_on_trained_attention(frozen: Sequence[Adversary], accuracy: float) -> Finding:
     """The frozen adversary that moved attention farthest; an unfrozen one is another model and says nothing here."""
     farthest = max(frozen, key=lambda adversary: adversary.jsd)
-    lost = points_lost(accuracy - farthest.accuracy)
-    sign = sign_of_loss(lost) if farthest.jsd > FAR else UNDECIDED
+    lost = points_lost_in_audit(accuracy - farthest.accuracy)
+    sign = verdict_sign_of_loss(lost) if farthest.jsd > FAR else UNDECIDED
     cost = "costs no accuracy"
     if lost > 0:
         cost = f"costs {lost:.1f} points of accuracy"
@@ -180,12 +180,12 @@ def loss_by_trained_attention(frozen: Sequence[Adversary], accuracy: float) -> F
     )
 
 
-def points_lost(drop: float) -> float:
+def points_lost_in_audit(drop: float) -> float:
     """A drop in per cent, as it is printed; never −0."""
     return round(100 * drop, 1) + 0.0
 
 
-def sign_of_loss(lost: float) -> int:
+def verdict_sign_of_loss(lost: float) -> int:
     """What a loss of points says: other attention that costs answers speaks for the model's own."""
     if lost >= LARGE_LOSS:
         return FOR
@@ -194,7 +194,7 @@ def sign_of_loss(lost: float) -> int:
     return UNDECIDED
 
 
-def side_of_thresholds(spread: Spread, *, weak: float, strong: float) -> int:
+def verdict_sign_by_thresholds(spread: Spread, *, weak: float, strong: float) -> int:
     """1 at `strong` or above, −1 below `weak`; 0 between, and where the interval reaches over both."""
     mean = round(spread.mean, 2)
     if mean >= strong and spread.low >= weak:
@@ -204,7 +204,7 @@ def side_of_thresholds(spread: Spread, *, weak: float, strong: float) -> int:
     return 0
 
 
-def interval_of_few(spread: Spread) -> str:
+def interval_of_few_audited_texts(spread: Spread) -> str:
     """The interval, of few texts, where it matters."""
     if not 1 < spread.count < 50:
         return ""

@@ -14,8 +14,8 @@ from raison.attention_models.adapter import AttentionModel, to_numpy
 from raison.core.records import Encoding, Example
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.state_importance import (
-    real_tokens,
-    sizes_as_shares,
+    importance_as_shares,
+    real_tokens_with_states,
     states_and_embeddings,
 )
 from raison.training.f1 import f1_of_classes
@@ -66,7 +66,7 @@ class AuditedTexts:
         self.examples = examples
         self.encodings = encodings
         self.seed = seed
-        self.real = [real_tokens(encoding, model) for encoding in encodings]
+        self.real = [real_tokens_with_states(encoding, model) for encoding in encodings]
         gold = [model.labels.index(example.label) for example in examples]
         self.gold = np.array(gold)
         predicted = []
@@ -121,7 +121,7 @@ class AuditedTexts:
             units = explanation.units.of[real]
             # −1: a token without a unit, as the last one of a decoder, from which it reads; the 0 at the end is its
             scores = np.append(np.asarray(explanation.scores), 0.0)
-            rows.append(sizes_as_shares(scores[units]))
+            rows.append(importance_as_shares(scores[units]))
         return rows
 
     @cached_property

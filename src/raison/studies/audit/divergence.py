@@ -1,4 +1,4 @@
-"""Divergence of two attentions (JSD) and distance of two answers (TVD), with slopes for adversaries."""
+"""Entropy and divergence of attentions (JSD), and distance of two answers (TVD), with slopes for adversaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalised entropies of attention, of importance, and of influence on a hidden state (P2 Figure 2, Table 1)."""
+"""Normalised entropy of attention, of importance, and of influence on a hidden state (P2 Figure 2, Table 1)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from raison.metrics.attention import normalised_entropy
 from raison.models.float64 import COARSE
 from raison.models.load import load
 from raison.models.protocol import InspectableModel
-from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_only
+from raison.studies.audit.audit_numbers import AuditRecord, Spread, measured_audit_numbers
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts
 from raison.studies.audit.state_importance import influence_on_states
 
-__all__ = ["Entropies", "normalised_entropies", "texts_for_facets"]
+__all__ = ["Entropies", "normalised_entropies", "texts_for_entropy_facets"]
 
 FACETED = 8  # texts whose influence is measured facet by facet as well, which costs as many passes as a state is wide
 SHORT = 64  # tokens of such a text, if there are such: the passes of a longer one take minutes
@@ -47,7 +47,7 @@ class Entropies(AuditRecord):
             "influence, by facet": self.influence_by_facet,
             "influence, same texts": self.influence_same_texts,
         }
-        return measured_only(named)
+        return measured_audit_numbers(named)
 
 
 def normalised_entropies(texts: AuditedTexts) -> Entropies:
@@ -56,7 +56,7 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     gradients = entropies_of_rows(texts.gradients)
     removals = entropies_of_rows(texts.removals)
 
-    model = model_in_float64(texts.model)
+    model = entropy_model_in_float64(texts.model)
     influences = []
     for number, encoding in enumerate(texts.encodings):
         influences.append(mean_entropy(influence_on_states(model, encoding)))
@@ -64,7 +64,7 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
 
     faceted: list[int] = []
     if isinstance(texts, AttentiveTexts):
-        faceted = texts_for_facets([len(encoding) for encoding in texts.encodings])
+        faceted = texts_for_entropy_facets([len(encoding) for encoding in texts.encodings])
     by_facet = []
     for number in faceted:
         by_facet.append(
@@ -81,7 +81,7 @@ def normalised_entropies(texts: AuditedTexts) -> Entropies:
     )
 
 
-def model_in_float64(model: InspectableModel) -> InspectableModel:
+def entropy_model_in_float64(model: InspectableModel) -> InspectableModel:
     """A copy in double precision: behind a LayerNorm hidden states are nearly of one size, and what moves them is lost
     in float32."""
     hf = copy.deepcopy(model.hf)
@@ -118,7 +118,7 @@ def mean_entropy(rows: np.ndarray) -> float:
     return float("nan")
 
 
-def texts_for_facets(lengths: Sequence[int]) -> list[int]:
+def texts_for_entropy_facets(lengths: Sequence[int]) -> list[int]:
     """A few texts, neither the shortest nor long ones; where all are long, the shortest."""
     by_length = sorted(range(len(lengths)), key=lambda number: lengths[number])
     short = sum(length <= SHORT for length in lengths)

@@ -8,7 +8,7 @@ import numpy as np
 
 from raison.core.json_record import record_field
 from raison.metrics.attention import information_of_states
-from raison.studies.audit.audit_numbers import AuditRecord, measured_only
+from raison.studies.audit.audit_numbers import AuditRecord, measured_audit_numbers
 from raison.studies.audit.audited_texts import AuditedTexts, WordStates
 
 __all__ = ["StateInformation", "WordInformation", "information_about_words"]
@@ -39,7 +39,7 @@ class WordInformation(AuditRecord):
     def by_title(self) -> dict[str, StateInformation]:
         """What was measured, by what people call it."""
         named = {"frequent words": self.frequent_words, "drawn words": self.drawn_words}
-        return measured_only(named)
+        return measured_audit_numbers(named)
 
 
 def information_about_words(texts: AuditedTexts) -> WordInformation:

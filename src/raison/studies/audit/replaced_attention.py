@@ -9,7 +9,7 @@ import numpy as np
 
 from raison.core.json_record import record_field
 from raison.metrics.attention import permuted_attention, uniform_attention
-from raison.studies.audit.audit_numbers import AuditRecord, measured_only
+from raison.studies.audit.audit_numbers import AuditRecord, measured_audit_numbers
 from raison.studies.audit.audited_texts import AttentiveTexts
 
 __all__ = ["ReplacedAttention", "ReplacedScores", "scores_with_replaced_attention"]
@@ -38,7 +38,7 @@ class ReplacedAttention(AuditRecord):
     def by_title(self) -> dict[str, ReplacedScores]:
         """What was measured, by what people call it."""
         named = {"uniform": self.uniform, "permuted": self.permuted}
-        return measured_only(named)
+        return measured_audit_numbers(named)
 
 
 def scores_with_replaced_attention(texts: AttentiveTexts, permutations: int) -> ReplacedAttention:
@@ -70,7 +70,7 @@ def mean_scores_with_attention(
     accuracies = []
     f1s = []
     for weights in versions:
-        answers = predictions_with_attention(texts, weights)
+        answers = predictions_with_replaced_attention(texts, weights)
         accuracies.append(texts.accuracy(answers))
         f1s.append(texts.f1(answers))
     accuracy = float(np.mean(accuracies))
@@ -84,7 +84,9 @@ def mean_scores_with_attention(
     )
 
 
-def predictions_with_attention(texts: AttentiveTexts, weights: Sequence[np.ndarray]) -> np.ndarray:
+def predictions_with_replaced_attention(
+    texts: AttentiveTexts, weights: Sequence[np.ndarray]
+) -> np.ndarray:
     """[n] the predicted classes with other attention; of a text without words no attention can be replaced."""
     predicted: np.ndarray = texts.predicted.copy()
     rows = zip(weights, texts.real, texts.word_logits, strict=True)

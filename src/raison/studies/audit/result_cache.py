@@ -45,7 +45,7 @@ class ResultCache:
     def __init__(self, folder: Path | None, identity: AuditIdentity):
         self.folder = folder
         if folder is not None:
-            claim_folder(folder, identity)
+            claim_cache_folder(folder, identity)
 
     def get(self, name: str, kind: type[R], compute: Callable[[], R]) -> R:
         """The part that is stored, or computed and stored now."""
@@ -81,7 +81,7 @@ class ResultCache:
         return self.folder / name
 
 
-def claim_folder(folder: Path, identity: AuditIdentity) -> None:
+def claim_cache_folder(folder: Path, identity: AuditIdentity) -> None:
     """Make the folder one of this audit; refuse one that holds another audit, or something else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

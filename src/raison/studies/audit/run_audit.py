@@ -18,7 +18,7 @@ from raison.studies.audit.attention_tests import (
     with_tests_of_any_attention,
     with_tests_of_one_attention,
 )
-from raison.studies.audit.audit_data import DataSource, Texts, trained_on
+from raison.studies.audit.audit_data import DataSource, Texts, audited_model_was_trained_on
 from raison.studies.audit.audit_report import Audit
 from raison.studies.audit.audit_settings import AuditSettings, checked_classifier
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts, audited_texts
@@ -151,17 +151,17 @@ def audit_notes(
     if len(deeply) < len(every):
         what = "other attention" if attentive else "information"
         notes.append(f"Importance, influence and {what}: {len(deeply)} of {len(every)} texts.")
-    if attentive and trained_on(model, source.texts):
+    if attentive and audited_model_was_trained_on(model, source.texts):
         notes.append(
             "The model was trained on this file: on texts that it has not seen it may do otherwise."
         )
-    if not reads_words_moved_up(model):
+    if not audited_model_reads_words_moved_up(model):
         notes.append(
             "A word is left out by hiding it: the others keep their positions, where P2 moves them up."
         )
     return tuple(notes)
 
 
-def reads_words_moved_up(model: InspectableModel) -> bool:
+def audited_model_reads_words_moved_up(model: InspectableModel) -> bool:
     """Whether the words behind one that is left out move up, as in a recurrent model."""
     return isinstance(model, AttentionModel) and model.hf.settings.encoder != "transformer"

@@ -25,9 +25,9 @@ from raison.models.protocol import InspectableModel
 from raison.models.runner.batching import Chunk, pieces
 
 __all__ = [
+    "importance_as_shares",
     "influence_on_states",
-    "real_tokens",
-    "sizes_as_shares",
+    "real_tokens_with_states",
     "state_gradients",
     "state_removals",
     "states_and_embeddings",
@@ -36,7 +36,7 @@ __all__ = [
 ROWS = 1 << 15  # tokens of a batched pass back, at most
 
 
-def sizes_as_shares(values: np.ndarray) -> np.ndarray:
+def importance_as_shares(values: np.ndarray) -> np.ndarray:
     """Sizes that add up to 1; zeros where there is nothing."""
     sizes = np.abs(values)
     total = sizes.sum(-1, keepdims=True)
@@ -46,7 +46,7 @@ def sizes_as_shares(values: np.ndarray) -> np.ndarray:
     return np.asarray(shares)
 
 
-def real_tokens(encoding: Encoding, model: InspectableModel) -> np.ndarray:
+def real_tokens_with_states(encoding: Encoding, model: InspectableModel) -> np.ndarray:
     """Positions that attention is about: no special tokens, not even those that somebody typed."""
     special = getattr(model.hf.config, "special_ids", ())
     in_text = encoding.start >= 0
@@ -65,9 +65,9 @@ def state_gradients(model: AttentionModel, encodings: Sequence[Encoding]) -> lis
         size_of_slope = slope.norm(dim=-1)
         sizes = to_numpy(size_of_slope)
         for owner, row in zip(batch.owners, sizes, strict=True):
-            real = real_tokens(encodings[owner], model)
+            real = real_tokens_with_states(encodings[owner], model)
             sizes_at_words = row[real]
-            found[owner] = sizes_as_shares(sizes_at_words)
+            found[owner] = importance_as_shares(sizes_at_words)
     return found
 
 
@@ -77,9 +77,9 @@ def state_removals(model: AttentionModel, encodings: Sequence[Encoding]) -> list
     for batch in model.passes(encodings):
         moves = to_numpy(moves_without_each_state(model, batch.output))
         for owner, row in zip(batch.owners, moves, strict=True):
-            real = real_tokens(encodings[owner], model)
+            real = real_tokens_with_states(encodings[owner], model)
             moves_of_words = row[real]
-            found[owner] = sizes_as_shares(moves_of_words)
+            found[owner] = importance_as_shares(moves_of_words)
     return found
 
 
@@ -116,7 +116,7 @@ def influence_on_states(
 
     The text runs once; then one batched pass back serves many hidden states (and facets), each with a slope of its own.
     """
-    real = real_tokens(encoding, model)
+    real = real_tokens_with_states(encoding, model)
     words = len(real)
     states, leaf = states_and_embeddings(model, encoding)
     width = states.shape[-1]
@@ -152,7 +152,7 @@ def influence_on_states(
         squares = np.square(sizes)
         by_facet = squares.reshape(words, width, words)
         sizes = np.sqrt(by_facet.sum(1))
-    return sizes_as_shares(sizes)
+    return importance_as_shares(sizes)
 
 
 def states_and_embeddings(

@@ -1,4 +1,4 @@
-"""Adversaries that are trained on a data set: another attention for every text, the same answers.
+"""Adversaries that are trained on a data set, with their losses: another attention for every text, the same answers.
 
 Wiegreffe & Pinter (2019); P2 App. C: an adversary is trained with TVD(ŷ, ŷ') − λ · JSD(α, α') on the base model's own
 answers ŷ and attention α. Frozen: only its attention moves. Unfrozen: a new model over the same word vectors. TVD is
@@ -107,7 +107,7 @@ def train_adversary(
                 ) from error
             raise
 
-    attention_divergence, answer_distance = mean_divergences(base, adversary, test)
+    attention_divergence, answer_distance = mean_divergences_of_adversary(base, adversary, test)
     quality = evaluate_classifier(adversary, test)
     if folder is not None:
         shutil.rmtree(folder)
@@ -155,8 +155,8 @@ def frozen_loss(
     lam: float,
 ) -> torch.Tensor:
     """TVD − λ · JSD of an adversary whose hidden states are the base's."""
-    states = padded_rows([answer.states for answer in answers])
-    real = padded_rows([answer.real for answer in answers])
+    states = padded_rows_of_adversary([answer.states for answer in answers])
+    real = padded_rows_of_adversary([answer.real for answer in answers])
     logits, weights = states_with_other_attention(learner, states, real)
     return adversarial_loss(logits, weights, answers, lam)
 
@@ -177,14 +177,14 @@ def adversarial_loss(
     logits: torch.Tensor, weights: torch.Tensor, answers: Sequence[BaseAnswer], lam: float
 ) -> torch.Tensor:
     """The mean of TVD(ŷ, ŷ') − λ · JSD(α, α') over texts."""
-    probabilities = padded_rows([answer.probabilities for answer in answers])
-    attention = padded_rows([answer.attention for answer in answers])
+    probabilities = padded_rows_of_adversary([answer.probabilities for answer in answers])
+    attention = padded_rows_of_adversary([answer.attention for answer in answers])
     distance = tvd(logits.softmax(-1), probabilities)
     divergence = jsd(weights, attention)
     return (distance - lam * divergence).mean()
 
 
-def padded_rows(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
+def padded_rows_of_adversary(rows: Sequence[torch.Tensor | None]) -> torch.Tensor:
     """[b ..] rows of several lines, padded with zeros to one length."""
     return pad_sequence([row for row in rows if row is not None], batch_first=True)
 
@@ -222,7 +222,7 @@ def base_answers(
 
 
 @torch.inference_mode()
-def mean_divergences(
+def mean_divergences_of_adversary(
     base: AttentionClassifier,
     adversary: AttentionClassifier,
     lines: Sequence[LabelledLine],

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raison.core.records import Example
-from raison.metrics.attention import token_probability
+from raison.metrics.attention import probability_from_token_logits
 from raison.models.protocol import InspectableModel
 from raison.studies.audit.audit_numbers import AuditRecord, Spread
 from raison.studies.audit.audited_texts import AttentiveTexts, AuditedTexts, audited_texts
 
-__all__ = ["ShownText", "probability_from_words", "show_given_texts", "show_texts"]
+__all__ = [
+    "ShownText",
+    "probability_from_words",
+    "show_words_of_given_texts",
+    "show_words_of_texts",
+]
 
 MEDIUM = range(6, 31)  # words of a text that is shown first
 
@@ -35,22 +40,24 @@ def probability_from_words(texts: AttentiveTexts) -> Spread:
     values = []
     for logits, predicted, gold in zip(texts.word_logits, texts.predicted, texts.gold, strict=True):
         values.append(
-            token_probability(logits, int(predicted)) if predicted == gold else float("nan")
+            probability_from_token_logits(logits, int(predicted))
+            if predicted == gold
+            else float("nan")
         )
     return Spread.of(values, texts.seed)
 
 
-def show_texts(texts: AuditedTexts, count: int) -> tuple[ShownText, ...]:
+def show_words_of_texts(texts: AuditedTexts, count: int) -> tuple[ShownText, ...]:
     """Texts word by word: the first of medium length, where there are such."""
     lengths = [len(real) for real in texts.real]
     medium_first = sorted(range(len(lengths)), key=lambda number: lengths[number] not in MEDIUM)
     shown = []
     for number in medium_first[:count]:
-        shown.append(show_text(texts, number))
+        shown.append(show_words_of_text(texts, number))
     return tuple(shown)
 
 
-def show_text(texts: AuditedTexts, number: int) -> ShownText:
+def show_words_of_text(texts: AuditedTexts, number: int) -> ShownText:
     """One text word by word."""
     probability: tuple[float, ...] = ()
     if isinstance(texts, AttentiveTexts):
@@ -66,7 +73,7 @@ def show_text(texts: AuditedTexts, number: int) -> ShownText:
     )
 
 
-def show_given_texts(
+def show_words_of_given_texts(
     model: InspectableModel, given: Sequence[str], seed: int
 ) -> tuple[ShownText, ...]:
     """Texts of the user's own word by word; they have no label."""
@@ -78,6 +85,6 @@ def show_given_texts(
         unlabelled.append(Example(text, label=model.labels[0]))
     texts = audited_texts(model, unlabelled, encodings, seed)
     shown = []
-    for shown_text in show_texts(texts, len(given)):
+    for shown_text in show_words_of_texts(texts, len(given)):
         shown.append(replace(shown_text, label=shown_text.predicted))
     return tuple(shown)

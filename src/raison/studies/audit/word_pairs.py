@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CLOSE", "divergences_of_one_word", "farthest_corner", "farthest_on_grid", "softmax"]
+__all__ = [
+    "CLOSE",
+    "divergences_of_one_word",
+    "farthest_corner",
+    "farthest_on_grid",
+    "softmax_of_answer",
+]
 
 CLOSE = 0.05  # TVD up to which an answer is the same
 GRID = np.linspace(0, 1, 41)  # shares of the first of two words
@@ -24,8 +30,8 @@ def farthest_corner(own: np.ndarray, lean: np.ndarray) -> float:
     answer = 1 / (1 + np.exp(-mean_lean))
     lowest_answer = max(0.0, answer - CLOSE)
     highest_answer = min(1.0, answer + CLOSE)
-    low_edge = logit(lowest_answer)
-    high_edge = logit(highest_answer)
+    low_edge = logit_of_answer(lowest_answer)
+    high_edge = logit_of_answer(highest_answer)
 
     not_too_low = lean >= low_edge
     not_too_high = lean <= high_edge
@@ -52,7 +58,7 @@ def farthest_corner(own: np.ndarray, lean: np.ndarray) -> float:
 
 def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
     """The largest JSD on a grid between any two words, where the answer stays; logits are [t c]."""
-    answer = softmax(own @ logits)
+    answer = softmax_of_answer(own @ logits)
     count = len(own)
     words = np.arange(count)
     shares = GRID[:, None, None, None]
@@ -67,7 +73,7 @@ def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
         first = words[start:end]
         from_first = shares * logits[None, first, None]  # [g i 1 c]
         mixed = from_first + from_second
-        moves = np.abs(softmax(mixed) - answer)
+        moves = np.abs(softmax_of_answer(mixed) - answer)
         distances = moves.sum(-1) / 2
         two_words = first[:, None] != words
         allowed = (distances <= CLOSE) & two_words  # [g i j]
@@ -83,10 +89,10 @@ def farthest_on_grid(own: np.ndarray, logits: np.ndarray) -> float:
 def divergences_of_one_word(own: np.ndarray) -> np.ndarray:
     """[t] JSD of attention and all attention on one word."""
     half = own / 2
-    rest = entropy_terms(half)
-    of_word = entropy_terms(half + 0.5)
+    rest = entropy_terms_of_word_weights(half)
+    of_word = entropy_terms_of_word_weights(half + 0.5)
     middle = rest.sum() - rest + of_word
-    ends = entropy_terms(own).sum() / 2
+    ends = entropy_terms_of_word_weights(own).sum() / 2
     return np.asarray(middle - ends)
 
 
@@ -96,26 +102,26 @@ def divergences_of_two_words(own: np.ndarray, share: np.ndarray) -> np.ndarray:
     half = own / 2
     first = half[:, None] + share / 2
     second = half[None, :] + other_share / 2
-    both = entropy_terms(first) + entropy_terms(second)
-    rest = entropy_terms(half)
+    both = entropy_terms_of_word_weights(first) + entropy_terms_of_word_weights(second)
+    rest = entropy_terms_of_word_weights(half)
     without_first = rest.sum() - rest[:, None]
     without_both = without_first - rest[None, :]
     middle = without_both + both
 
-    of_own = entropy_terms(own).sum()
-    of_own_and_first = of_own + entropy_terms(share)
-    of_all = of_own_and_first + entropy_terms(other_share)
+    of_own = entropy_terms_of_word_weights(own).sum()
+    of_own_and_first = of_own + entropy_terms_of_word_weights(share)
+    of_all = of_own_and_first + entropy_terms_of_word_weights(other_share)
     ends = of_all / 2
     return np.asarray(middle - ends)
 
 
-def entropy_terms(x: np.ndarray) -> np.ndarray:
+def entropy_terms_of_word_weights(x: np.ndarray) -> np.ndarray:
     """−x ln x."""
     one_for_zero = np.where(x > 0, x, 1.0)
     return np.asarray(-x * np.log(one_for_zero))
 
 
-def logit(probability: float) -> float:
+def logit_of_answer(probability: float) -> float:
     """ln p − ln (1 − p); infinite at the ends."""
     with np.errstate(divide="ignore"):
         yes = np.log(probability)
@@ -123,7 +129,7 @@ def logit(probability: float) -> float:
     return float(yes - no)
 
 
-def softmax(logits: np.ndarray) -> np.ndarray:
+def softmax_of_answer(logits: np.ndarray) -> np.ndarray:
     """Probabilities over the last axis."""
     largest = logits.max(-1, keepdims=True)
     raised = np.exp(logits - largest)

@@ -17,9 +17,9 @@ from raison.core.eraser_documents import (
 )
 from raison.core.errors import InputError, MissingExtra
 from raison.core.json_record import JsonObject
-from raison.core.outputs import replacing
+from raison.core.outputs import replacing_output
 from raison.core.records import Example, Explanation
-from raison.datasets.character_spans import true_runs
+from raison.datasets.character_spans import runs_of_true_marks
 from raison.studies.exchange.read_eraser import HARD, SOFT
 
 __all__ = ["ExplanationExporter"]
@@ -38,7 +38,7 @@ class ExplanationExporter:
                 f"Explanations are exported to a .jsonl (ERASER) or .parquet file, not to {self.path.name!r}."
             )
         if self.path.suffix == ".parquet":
-            import_arrow()
+            import_arrow_for_export()
 
     def add(self, example: Example, explanation: Explanation) -> None:
         self.rows.append((example, explanation))
@@ -50,12 +50,12 @@ class ExplanationExporter:
             self.write_eraser()
 
     def write_parquet(self) -> None:
-        arrow, parquet = import_arrow()
+        arrow, parquet = import_arrow_for_export()
         flat_rows = []
         for example, explanation in self.rows:
             flat_rows.append(flat_row(example, explanation))
         table = arrow.Table.from_pylist(flat_rows)
-        with replacing(self.path) as half:
+        with replacing_output(self.path) as half:
             parquet.write_table(table, half)
 
     def write_eraser(self) -> None:
@@ -63,11 +63,11 @@ class ExplanationExporter:
         for example, explanation in self.rows:
             record = eraser_record(example, explanation)
             lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-        with replacing(self.path) as half:
+        with replacing_output(self.path) as half:
             half.write_text("".join(lines) or "\n", encoding="utf-8")
 
 
-def import_arrow() -> tuple[Any, Any]:
+def import_arrow_for_export() -> tuple[Any, Any]:
     """pyarrow and pyarrow.parquet, which the extra `data` brings."""
     try:
         import pyarrow
@@ -140,19 +140,19 @@ def eraser_rationale(document: Document, explanation: Explanation) -> JsonObject
     units_by_token = units_of_eraser_tokens(document, places, explanation.units)
     soft = []
     for units in units_by_token:
-        soft.append(largest_score(explanation.scores[units].tolist()))
+        soft.append(largest_exported_score(explanation.scores[units].tolist()))
     rationale: JsonObject = {"docid": document.name, SOFT: soft}
     if explanation.selected is not None:
         selected = []
         for units in units_by_token:
             selected.append(bool(explanation.selected[units].any()))
         hard = []
-        for start, end in true_runs(selected):
+        for start, end in runs_of_true_marks(selected):
             hard.append({"start_token": start, "end_token": end})
         rationale[HARD] = hard
     return rationale
 
 
-def largest_score(scores: Sequence[float]) -> float:
+def largest_exported_score(scores: Sequence[float]) -> float:
     """The score that is furthest from 0; 0 where there is none."""
     return max(scores, key=abs, default=0.0)

@@ -52,11 +52,11 @@ class SilentModel(Function):
     """A model that says nothing, about texts and pairs."""
 
     def __init__(self) -> None:
-        super().__init__(no_scores, "silent", ["none", "any"])
+        super().__init__(no_external_scores, "silent", ["none", "any"])
 
     def encode_one(self, example: Example) -> Encoding:
         return axis_of_words(example)
 
 
-def no_scores(texts: list[str]) -> np.ndarray:
+def no_external_scores(texts: list[str]) -> np.ndarray:
     return np.zeros((len(texts), 2))

@@ -51,7 +51,7 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
         examples.setdefault(example.id, example)
 
     explained = list(examples.values())[: request.limit]
-    check_same_texts(by_method, explained)
+    check_matching_texts(by_method, explained)
     methods: list[Method] = []
     for title, of_method in by_method.items():
         methods.append(ExternalMethod(of_method, title))
@@ -63,7 +63,7 @@ def read_external_methods(path: str | os.PathLike[str], request: DataRequest) ->
     return ExternalMethods(methods, replace(data, examples=explained), notes)
 
 
-def check_same_texts(
+def check_matching_texts(
     by_method: Mapping[str, Mapping[str, ExternalExplanation]], examples: Sequence[Example]
 ) -> None:
     """Refuse a method that does not explain all texts."""

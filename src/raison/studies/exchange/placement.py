@@ -17,7 +17,7 @@ from raison.core.errors import InputError
 from raison.core.records import Encoding, Units
 from raison.studies.exchange.external_explanation import ExternalExplanation
 
-__all__ = ["PlacedScores", "place_on_units", "spans_of_tokens"]
+__all__ = ["PlacedScores", "place_on_units", "placed_spans_of_tokens"]
 
 MARKS = ("Ġ", "▁", "##", "</w>", "Ċ")  # of sub-words, by the tokenizers in use
 SPECIAL = re.compile(r"\[.*\]|<.*>")  # [CLS], </s>, <|endoftext|>
@@ -86,12 +86,12 @@ def place_tokens(explanation: ExternalExplanation, encoding: Encoding) -> Placed
     else:
         texts = (encoding.texts[explanation.about],)
         begins = [0] * len(encoding.texts)
-    spans = spans_of_tokens(explanation.tokens, "\n".join(texts))
+    spans = placed_spans_of_tokens(explanation.tokens, "\n".join(texts))
 
     foreign = []
     words = 0
     for token, span in zip(explanation.tokens, spans, strict=True):
-        is_word = bool(without_tokenizer_marks(token)) and not SPECIAL.fullmatch(token)
+        is_word = bool(token_without_marks(token)) and not SPECIAL.fullmatch(token)
         if span is None and is_word:
             foreign.append(token)
         words += span is not None or is_word
@@ -117,7 +117,7 @@ def places_of_texts(texts: Sequence[str]) -> list[int]:
     return begins
 
 
-def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:
+def placed_spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]:
     """Characters of each token, in order; None for what does not stand in the text (special tokens)."""
     lower = text.lower()
     folded = text
@@ -126,7 +126,7 @@ def spans_of_tokens(tokens: Sequence[str], text: str) -> list[Characters | None]
     spans: list[Characters | None] = []
     cursor = 0
     for token in tokens:
-        span = find_token_in_text(without_tokenizer_marks(token), text, folded, cursor)
+        span = find_token_in_text(token_without_marks(token), text, folded, cursor)
         spans.append(span)
         if span is not None:
             cursor = span[1]
@@ -150,7 +150,7 @@ def find_token_in_text(token: str, text: str, folded: str, cursor: int) -> Chara
     return start, start + len(token)
 
 
-def without_tokenizer_marks(token: str) -> str:
+def token_without_marks(token: str) -> str:
     """A token without the marks of its tokenizer."""
     for mark in MARKS:
         token = token.removeprefix(mark).removesuffix(mark)

@@ -58,7 +58,7 @@ def explanation_of_eraser(
     if documents:
         if example.pair is not None:
             about = documents[0].segment
-        parts = tokens_of_named_documents(rationales, documents, texts)
+        parts = eraser_tokens_of_named_documents(rationales, documents, texts)
     else:
         if len(rationales) not in (1, len(texts)):
             raise InputError(f"{len(rationales)} documents, where {len(texts)} are explained")
@@ -67,7 +67,7 @@ def explanation_of_eraser(
             texts = [texts[about]]
         parts = []
         for rationale, text in zip(rationales, texts, strict=True):
-            parts.append(tokens_of_document(rationale, text))
+            parts.append(eraser_tokens_of_document(rationale, text))
 
     tokens: list[str] = []
     for part in parts:
@@ -76,17 +76,17 @@ def explanation_of_eraser(
         id=name,
         method=str(record.get("method", "elsewhere")),
         tokens=tuple(tokens),
-        scores=concatenate_all([part.scores for part in parts]),
-        selected=concatenate_all([part.selected for part in parts]),
+        scores=concatenate_eraser_arrays([part.scores for part in parts]),
+        selected=concatenate_eraser_arrays([part.selected for part in parts]),
         target=record.get("classification", record.get("target")),
         about=about,
     )
     if "units" in record:
-        return with_written_units(explanation, record["units"])
+        return with_written_eraser_units(explanation, record["units"])
     return explanation
 
 
-def concatenate_all(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
+def concatenate_eraser_arrays(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """The arrays of all documents one after the other; None where one of them is missing."""
     known = [array for array in arrays if array is not None]
     if len(known) < len(arrays):
@@ -94,7 +94,7 @@ def concatenate_all(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
     return np.concatenate(known)
 
 
-def tokens_of_named_documents(
+def eraser_tokens_of_named_documents(
     rationales: Sequence[EraserRationale], documents: Sequence[Document], texts: Sequence[str]
 ) -> list[DocumentTokens]:
     """One part for each document in the order of the text, whatever the order in the file.
@@ -123,7 +123,7 @@ def tokens_of_named_documents(
     for document in documents:
         text = texts[document.segment][document.start : document.end]
         rationale = by_name.get(document.name) or empty_rationale(given_kinds, text)
-        parts.append(tokens_of_document(rationale, text))
+        parts.append(eraser_tokens_of_document(rationale, text))
     return parts
 
 
@@ -145,7 +145,7 @@ def document_of_single_rationale(example: Example) -> int:
     return 1
 
 
-def with_written_units(
+def with_written_eraser_units(
     explanation: ExternalExplanation, stored: Mapping[str, Any]
 ) -> ExternalExplanation:
     """The explanation with the units that raison wrote: white-space tokens alone would not give their scores back."""
@@ -160,7 +160,7 @@ def with_written_units(
     return replace(explanation, written=units)
 
 
-def tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
+def eraser_tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
     """The tokens of one document, their scores and which of them are selected."""
     tokens = []
     for start, end in spans_of_eraser_tokens(text):
@@ -169,14 +169,14 @@ def tokens_of_document(rationale: EraserRationale, text: str) -> DocumentTokens:
     hard = rationale.get(HARD)
     selected = None
     if hard is not None:
-        selected = selected_by_ranges(hard, len(tokens))
+        selected = selected_by_eraser_ranges(hard, len(tokens))
     scores = None
     if soft is not None:
         scores = checked_scores(soft, len(tokens))
     return DocumentTokens(tokens=tokens, selected=selected, scores=scores)
 
 
-def selected_by_ranges(ranges: Sequence[Mapping[str, int]], count: int) -> np.ndarray:
+def selected_by_eraser_ranges(ranges: Sequence[Mapping[str, int]], count: int) -> np.ndarray:
     """[count] True for the tokens of the ranges."""
     selected = np.zeros(count, bool)
     for span in ranges:

@@ -24,7 +24,7 @@ def read_inseq(file: Path) -> Iterator[ExternalExplanation]:
         about = saved.get("info") or {}
         method = str(about.get("attribution_method", "inseq"))
         for sequence in sequences:
-            yield explanation_of_sequence(sequence, method)
+            yield explanation_of_inseq_sequence(sequence, method)
     except InputError as error:
         raise InputError(
             f"{file.name!r} is no file of Inseq ({error}): save it with its own `save`."
@@ -35,7 +35,7 @@ def read_inseq(file: Path) -> Iterator[ExternalExplanation]:
         ) from None
 
 
-def explanation_of_sequence(sequence: Mapping[str, Any], method: str) -> ExternalExplanation:
+def explanation_of_inseq_sequence(sequence: Mapping[str, Any], method: str) -> ExternalExplanation:
     """What Inseq says about one text."""
     prompt_end = int(sequence.get("attr_pos_start", 0) or 0)
     attributions = sequence.get("source_attributions")
@@ -45,7 +45,7 @@ def explanation_of_sequence(sequence: Mapping[str, Any], method: str) -> Externa
         side = sequence["target"][:prompt_end]
         attributions = sequence["target_attributions"]
 
-    table = np.array(plain_array(attributions), dtype=np.float64)[: len(side)]
+    table = np.array(plain_inseq_array(attributions), dtype=np.float64)[: len(side)]
     while table.ndim > 2:  # several dimensions of an embedding: their length
         table = np.linalg.norm(table, axis=-1)
     known = np.nan_to_num(table)
@@ -58,7 +58,7 @@ def explanation_of_sequence(sequence: Mapping[str, Any], method: str) -> Externa
     )
 
 
-def plain_array(value: Any) -> Any:
+def plain_inseq_array(value: Any) -> Any:
     """Inseq may wrap an array as {"__ndarray__": [...]}."""
     if isinstance(value, dict) and "__ndarray__" in value:
         return value["__ndarray__"]

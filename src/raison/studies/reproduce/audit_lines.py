@@ -12,7 +12,7 @@ from raison.core.json_record import JsonObject
 from raison.studies.audit.audit_numbers import Spread
 from raison.studies.audit.audit_report import Audit
 from raison.studies.audit.trained_adversary import Adversary
-from raison.studies.reproduce.experiment import ResultRow, column_field
+from raison.studies.reproduce.experiment import ResultRow, experiment_column
 
 __all__ = ["AdversaryNumbers", "AuditLine", "AuditNumbers", "WordsOfText", "line_of_audit"]
 
@@ -24,57 +24,59 @@ class AuditNumbers(ResultRow):
     Of a number without a good and a bad side "more is better" means that it speaks for attention that explains.
     """
 
-    accuracy: float | None = column_field("on the test part", higher=True, default=None)
-    f1: float | None = column_field("of the second class, test part", higher=True, default=None)
-    uniform: float | None = column_field(
+    accuracy: float | None = experiment_column("on the test part", higher=True, default=None)
+    f1: float | None = experiment_column(
+        "of the second class, test part", higher=True, default=None
+    )
+    uniform: float | None = experiment_column(
         "F1 lost with uniform attention", higher=True, default=None
     )
-    permuted: float | None = column_field(
+    permuted: float | None = experiment_column(
         "F1 lost with shuffled attention, the mean of ten", higher=True, default=None
     )
-    tau_gradient_words: float | None = column_field(
+    tau_gradient_words: float | None = experiment_column(
         "τ-b of attention and the gradient at words", higher=True, default=None
     )
-    tau_removed_words: float | None = column_field(
+    tau_removed_words: float | None = experiment_column(
         "τ-b of attention and leaving words out", higher=True, default=None
     )
-    tau_gradient_states: float | None = column_field(
+    tau_gradient_states: float | None = experiment_column(
         "τ-b of attention and the gradient at states", higher=True, default=None
     )
-    tau_removed_states: float | None = column_field(
+    tau_removed_states: float | None = experiment_column(
         "τ-b of attention and leaving states out", higher=True, default=None
     )
-    entropy_attention: float | None = column_field("of attention", higher=False, default=None)
-    entropy_gradient: float | None = column_field(
+    entropy_attention: float | None = experiment_column("of attention", higher=False, default=None)
+    entropy_gradient: float | None = experiment_column(
         "of words' importance by gradients", higher=False, default=None
     )
-    entropy_removed: float | None = column_field(
+    entropy_removed: float | None = experiment_column(
         "of words' importance by leaving them out", higher=False, default=None
     )
-    entropy_influence: float | None = column_field(
+    entropy_influence: float | None = experiment_column(
         "of words' influence on a hidden state", higher=False, default=None
     )
-    entropy_facets: float | None = column_field(
+    entropy_facets: float | None = experiment_column(
         "likewise, by facets (P2 App. A), on a few texts", higher=False, default=None
     )
-    token_probability: float | None = column_field(
+    token_probability: float | None = experiment_column(
         "of the answer from each word alone", higher=False, default=None
     )
-    information_frequent: float | None = column_field(
+    information_frequent: float | None = experiment_column(
         "of embeddings and states, frequent words, nats", higher=True, default=None
     )
-    information_drawn: float | None = column_field(
+    information_drawn: float | None = experiment_column(
         "likewise, words drawn by count^¾", higher=True, default=None
     )
-    instance_jsd: float | None = column_field(
+    instance_jsd: float | None = experiment_column(
         "largest JSD of an attention with the same answer", higher=False, default=None
     )
-    auprc: float | None = column_field(
+    auprc: float | None = experiment_column(
         "of attention against words that people find loaded, the mean over texts",
         higher=True,
         default=None,
     )
-    aopc: float | None = column_field(
+    aopc: float | None = experiment_column(
         "probability that the answer loses while the most attended words go",
         higher=True,
         default=None,
@@ -174,7 +176,7 @@ def line_of_audit(
         name=name,
         seed=seed,
         texts=audit.count,
-        numbers=rounded_numbers(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
+        numbers=rounded_audit_numbers(numbers_of_audit(audit, auprc=auprc, aopc=aopc)),
         adversaries=tuple(adversaries),
         shown=shown,
     )
@@ -191,32 +193,32 @@ def numbers_of_audit(audit: Audit, *, auprc: float | None, aopc: float | None) -
         f1=audit.f1,
         uniform=None if uniform is None else uniform.f1_drop,
         permuted=None if permuted is None else permuted.f1_drop,
-        tau_gradient_words=mean_of_spread(audit.agreement.gradient_of_words),
-        tau_removed_words=mean_of_spread(audit.agreement.leaving_words_out),
-        tau_gradient_states=mean_of_spread(audit.agreement.gradient_of_states),
-        tau_removed_states=mean_of_spread(audit.agreement.leaving_states_out),
-        entropy_attention=mean_of_spread(audit.entropy.attention),
-        entropy_gradient=mean_of_spread(audit.entropy.gradient_of_words),
-        entropy_removed=mean_of_spread(audit.entropy.leaving_words_out),
-        entropy_influence=mean_of_spread(audit.entropy.influence),
-        entropy_facets=mean_of_spread(audit.entropy.influence_by_facet),
-        token_probability=mean_of_spread(audit.token_probability),
+        tau_gradient_words=mean_of_spread_in_audit(audit.agreement.gradient_of_words),
+        tau_removed_words=mean_of_spread_in_audit(audit.agreement.leaving_words_out),
+        tau_gradient_states=mean_of_spread_in_audit(audit.agreement.gradient_of_states),
+        tau_removed_states=mean_of_spread_in_audit(audit.agreement.leaving_states_out),
+        entropy_attention=mean_of_spread_in_audit(audit.entropy.attention),
+        entropy_gradient=mean_of_spread_in_audit(audit.entropy.gradient_of_words),
+        entropy_removed=mean_of_spread_in_audit(audit.entropy.leaving_words_out),
+        entropy_influence=mean_of_spread_in_audit(audit.entropy.influence),
+        entropy_facets=mean_of_spread_in_audit(audit.entropy.influence_by_facet),
+        token_probability=mean_of_spread_in_audit(audit.token_probability),
         information_frequent=None if frequent is None else frequent.value,
         information_drawn=None if drawn is None else drawn.value,
-        instance_jsd=mean_of_spread(audit.instance),
+        instance_jsd=mean_of_spread_in_audit(audit.instance),
         auprc=auprc,
         aopc=aopc,
     )
 
 
-def mean_of_spread(spread: Spread | None) -> float | None:
+def mean_of_spread_in_audit(spread: Spread | None) -> float | None:
     """The mean, where the number is defined for some text."""
     if spread is not None and spread.count:
         return spread.mean
     return None
 
 
-def rounded_numbers(numbers: AuditNumbers) -> AuditNumbers:
+def rounded_audit_numbers(numbers: AuditNumbers) -> AuditNumbers:
     """The same numbers to six digits; what is not a number is not there."""
     values: dict[str, float | None] = {}
     for item in fields(numbers):

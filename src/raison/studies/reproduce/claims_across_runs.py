@@ -14,10 +14,10 @@ __all__ = ["join_runs", "verdicts_across"]
 
 def join_runs(runs: Mapping[str, Evaluation]) -> Evaluation | None:
     """Methods as "run: method" on the texts and columns that all runs have; None where no text, known by its id, is."""
-    ids = shared_ids(list(runs.values()))
+    ids = text_ids_in_all_runs(list(runs.values()))
     if not ids or len(set(ids)) != len(ids):
         return None
-    keys = shared_keys(list(runs.values()))
+    keys = column_keys_in_all_runs(list(runs.values()))
     cells: list[Cell] = []
     methods: list[str] = []
     for name, run in runs.items():
@@ -26,7 +26,7 @@ def join_runs(runs: Mapping[str, Evaluation]) -> Evaluation | None:
         for cell in run.cells:
             if cell.key in keys:
                 title = str(RunMethod(name, cell.method))
-                cells.append(replace(cell_of_texts(cell, numbers), method=title))
+                cells.append(replace(cell_of_joined_texts(cell, numbers), method=title))
         for method in run.methods:
             methods.append(str(RunMethod(name, method)))
 
@@ -50,25 +50,25 @@ def join_runs(runs: Mapping[str, Evaluation]) -> Evaluation | None:
     )
 
 
-def shared_ids(runs: Sequence[Evaluation]) -> list[str]:
+def text_ids_in_all_runs(runs: Sequence[Evaluation]) -> list[str]:
     """Ids of the texts that all runs have, in the order of the first."""
-    known: set[str] = set(ids_of_texts(runs[0]))
+    known: set[str] = set(text_ids_of_run(runs[0]))
     for run in runs[1:]:
-        known &= set(ids_of_texts(run))
+        known &= set(text_ids_of_run(run))
 
     shared = []
-    for text_id in ids_of_texts(runs[0]):
+    for text_id in text_ids_of_run(runs[0]):
         if text_id in known:
             shared.append(text_id)
     return shared
 
 
-def ids_of_texts(run: Evaluation) -> list[str]:
+def text_ids_of_run(run: Evaluation) -> list[str]:
     """The ids of the texts of a run, in order."""
     return [text.id for text in run.texts]
 
 
-def shared_keys(runs: Sequence[Evaluation]) -> set[str]:
+def column_keys_in_all_runs(runs: Sequence[Evaluation]) -> set[str]:
     """Keys of the columns that all runs have."""
     every_key = []
     for run in runs:
@@ -77,20 +77,20 @@ def shared_keys(runs: Sequence[Evaluation]) -> set[str]:
     return set.intersection(*every_key)
 
 
-def cell_of_texts(cell: Cell, numbers: Sequence[int]) -> Cell:
+def cell_of_joined_texts(cell: Cell, numbers: Sequence[int]) -> Cell:
     """The cell with some of its texts only; its mean stays that of all."""
     each = [cell.each[number] for number in numbers]
     return replace(
         cell,
         each=tuple(each),
-        parts=values_of_texts(cell.parts, numbers),
-        wholes=values_of_texts(cell.wholes, numbers),
-        recall_parts=values_of_texts(cell.recall_parts, numbers),
-        recall_wholes=values_of_texts(cell.recall_wholes, numbers),
+        parts=values_of_joined_texts(cell.parts, numbers),
+        wholes=values_of_joined_texts(cell.wholes, numbers),
+        recall_parts=values_of_joined_texts(cell.recall_parts, numbers),
+        recall_wholes=values_of_joined_texts(cell.recall_wholes, numbers),
     )
 
 
-def values_of_texts(
+def values_of_joined_texts(
     values: tuple[float, ...] | None, numbers: Sequence[int]
 ) -> tuple[float, ...] | None:
     """The values of some texts, by the numbers of these; None where there are no values."""

@@ -25,13 +25,13 @@ __all__ = [
     "Number",
     "ResultRow",
     "Trial",
-    "check_task",
-    "column_field",
+    "check_task_of_trial",
     "evaluation_of_rows",
     "experiment",
+    "experiment_column",
     "experiments",
-    "run_setting",
-    "titles_not_made",
+    "setting_of_trial",
+    "titles_missing_in_trial",
 ]
 
 Number = float | Share | None  # None: not defined for this text
@@ -68,7 +68,7 @@ class ModelsNotMade(InputError):
     """The models of a run are not there yet: its recipe makes them."""
 
 
-def run_setting(trial: Trial, name: str, default: SettingT) -> SettingT:
+def setting_of_trial(trial: Trial, name: str, default: SettingT) -> SettingT:
     """A setting of the run, of the same kind as its default."""
     value = trial.run.settings.get(name, default)
     if not isinstance(value, type(default)):
@@ -78,7 +78,7 @@ def run_setting(trial: Trial, name: str, default: SettingT) -> SettingT:
     return value
 
 
-def check_task(trial: Trial, task: str, kind: str) -> None:
+def check_task_of_trial(trial: Trial, task: str, kind: str) -> None:
     """Refuse a model of another task; `kind` names it in words."""
     if trial.model.task != task:
         raise InputError(
@@ -86,13 +86,15 @@ def check_task(trial: Trial, task: str, kind: str) -> None:
         )
 
 
-def column_field(about: str, *, higher: bool | None, pooled: bool = False, **default: Any) -> Any:
+def experiment_column(
+    about: str, *, higher: bool | None, pooled: bool = False, **default: Any
+) -> Any:
     """A field of a row: a number, what it is, and whether more is better; `pooled` numbers are `Share`s."""
     return field(metadata={"about": about, "higher": higher, "pooled": pooled}, **default)
 
 
 class ResultRow:
-    """The numbers of one text: a dataclass whose fields are made by `column_field`."""
+    """The numbers of one text: a dataclass whose fields are made by `experiment_column`."""
 
     @classmethod
     def columns(cls) -> tuple[Column, ...]:
@@ -118,7 +120,7 @@ class ResultRow:
         return vars(self)
 
 
-def titles_not_made(trial: Trial, made: Container[str]) -> str:
+def titles_missing_in_trial(trial: Trial, made: Container[str]) -> str:
     """A sentence that names the methods of a run whose models are not there; "" where all are."""
     missing = [title for title in trial.methods if title not in made]
     if not missing:
@@ -147,7 +149,7 @@ def evaluation_of_rows(
         for column in columns:
             values = []
             for row in rows_of_method:
-                values.append(value_or_nothing(row.numbers()[column.key], column))
+                values.append(row_value_or_nothing(row.numbers()[column.key], column))
             cells.append(table_cell(title, column, values, level=LEVEL, seed=trial.seed))
     return Evaluation(
         model=trial.model.name if model is None else model,
@@ -161,7 +163,7 @@ def evaluation_of_rows(
     )
 
 
-def value_or_nothing(number: Number, column: Column) -> float | Share:
+def row_value_or_nothing(number: Number, column: Column) -> float | Share:
     """What is not defined for a text: NaN, or nothing of nothing."""
     if number is not None:
         return number

@@ -71,7 +71,7 @@ class MethodRuns:
                 raise KeyboardInterrupt
             return evaluation
 
-        return evaluation_with_titles(self.store.get(about, request, evaluate_all), titles)
+        return evaluation_with_method_titles(self.store.get(about, request, evaluate_all), titles)
 
     def measure_seeds(self, title: str, seed: int, count: int) -> list[Evaluation]:
         """One method with several seeds."""
@@ -120,7 +120,7 @@ def measure_methods(
     cells.sort(key=lambda cell: titles.index(cell.method))  # stable: columns keep their order
     ordered_curves = {}
     for key, of_methods in curves.items():
-        ordered_curves[key] = curves_in_order(of_methods, titles)
+        ordered_curves[key] = method_curves_in_order(of_methods, titles)
     evaluation = replace(
         once,
         data=run.data,
@@ -133,13 +133,13 @@ def measure_methods(
     return evaluation, spread
 
 
-def curves_in_order(
+def method_curves_in_order(
     curves: Mapping[str, list[float]], titles: Sequence[str]
 ) -> dict[str, list[float]]:
     return {title: curves[title] for title in titles}
 
 
-def evaluation_with_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
+def evaluation_with_method_titles(evaluation: Evaluation, titles: Sequence[str]) -> Evaluation:
     """Methods by the titles of the paper."""
     title_of = dict(zip(evaluation.methods, titles, strict=True))
     curves = {}

@@ -18,7 +18,7 @@ from raison.models.protocol import Model
 from raison.models.weight_fingerprint import fingerprint_of_weights
 from raison.studies.reproduce.suite import Suite, SuiteRun
 
-__all__ = ["PART", "PartStore", "weights_fingerprint"]
+__all__ = ["PART", "PartStore", "weights_fingerprint_for_suite"]
 
 PART = re.compile(r".+\.[0-9a-f]{12}\.json")  # a part that is done
 
@@ -70,7 +70,7 @@ class PartStore:
         return name.replace(" ", "-")
 
 
-def weights_fingerprint(model: Model) -> str:
+def weights_fingerprint_for_suite(model: Model) -> str:
     """The fingerprint of a model's weights; "" where it has none that can be read."""
     hf = getattr(model, "hf", None)
     if hf is None:

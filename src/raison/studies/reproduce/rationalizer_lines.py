@@ -17,7 +17,7 @@ __all__ = [
     "RationalizerLine",
     "TextCounts",
     "TokenCounts",
-    "pooled_rationale_f1",
+    "pooled_f1_of_rationalizer",
 ]
 
 OWN = "own"  # the rationale that a model selects itself; of an ordinary model they are named by methods
@@ -79,14 +79,14 @@ class TokenCounts:
             kept=kept,
             marked=self.marked[number],
             both=self.both[number],
-            lost=count_of_text(self.lost, number),
-            second_words=count_of_text(self.second_words, number),
-            second_kept=count_of_text(self.second_kept, number),
+            lost=count_in_rationalizer_line(self.lost, number),
+            second_words=count_in_rationalizer_line(self.second_words, number),
+            second_kept=count_in_rationalizer_line(self.second_kept, number),
             empty=bool(self.empty[number]) if self.empty else kept == 0,
         )
 
 
-def count_of_text(values: Sequence[int], number: int) -> int:
+def count_in_rationalizer_line(values: Sequence[int], number: int) -> int:
     """A count; 0 where nothing was counted."""
     return values[number] if number < len(values) else 0
 
@@ -123,9 +123,9 @@ class RationalizerLine:
         line = asdict(self)
         picked = {}
         for method, counts in line["picked"].items():
-            picked[method] = without_empty(counts)
+            picked[method] = rationalizer_lists_without_empty(counts)
         line["picked"] = picked
-        line["more"] = without_empty(line["more"])
+        line["more"] = rationalizer_lists_without_empty(line["more"])
         return line
 
     @classmethod
@@ -145,7 +145,9 @@ class RationalizerLine:
         return cls(**values)
 
 
-def without_empty(lists: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:
+def rationalizer_lists_without_empty(
+    lists: Mapping[str, Sequence[float]],
+) -> dict[str, Sequence[float]]:
     filled = {}
     for name, values in lists.items():
         if len(values):
@@ -153,7 +155,7 @@ def without_empty(lists: Mapping[str, Sequence[float]]) -> dict[str, Sequence[fl
     return filled
 
 
-def pooled_rationale_f1(counts: TokenCounts) -> float:
+def pooled_f1_of_rationalizer(counts: TokenCounts) -> float:
     """Of all texts together in which people marked something."""
     both = np.array(counts.both)
     kept = np.array(counts.kept)

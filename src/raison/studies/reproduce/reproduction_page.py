@@ -1,4 +1,4 @@
-"""The page of the reproductions: one Markdown section for each suite."""
+"""The page of the reproductions in Markdown: a section for each suite, with its runs, claims and tables of numbers."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def suite_section(
 ) -> str:
     """The Markdown of one suite; `pictures` are files by the name of the run."""
     lines = [f"## {suite.name}: {suite.title}", "", f"{suite.paper}. `{command}`", ""]
-    lines += bullet_list(suite.differs)
+    lines += markdown_bullet_list(suite.differs)
     lines += claims_over_runs(suite, outcomes)
     lines += claims_across_runs(suite, outcomes)
     for outcome in outcomes:
         picture = (pictures or {}).get(outcome.run.name)
-        lines += lines_of_run(suite, outcome, picture)
+        lines += page_lines_of_run(suite, outcome, picture)
     if suite.missing:
         lines += ["", "### Not run here", ""]
-        lines += bullet_list(suite.missing)
+        lines += markdown_bullet_list(suite.missing)
     return "\n".join(lines) + "\n"
 
 
-def bullet_list(sentences: Sequence[str]) -> list[str]:
+def markdown_bullet_list(sentences: Sequence[str]) -> list[str]:
     """Each sentence as an item of a Markdown list."""
     return [f"- {sentence}" for sentence in sentences]
 
@@ -98,16 +98,16 @@ def claims_across_runs(suite: Suite, outcomes: Sequence[RunOutcome]) -> list[str
         lines.append(
             markdown_table_row(
                 f"{claim.text} ({first} against {second}, {claim.key})",
-                format_difference(verdict),
+                format_difference_in_claim(verdict),
                 str(verdict.count),
-                format_p_value(verdict.corrected),
+                format_p_value_of_claim(verdict.corrected),
                 results.get(verdict.better, "not decided"),
             )
         )
     return lines
 
 
-def lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list[str]:
+def page_lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list[str]:
     """The part of one run: what was measured on what, the tables, and a picture."""
     run = outcome.run
     lines = ["", f"### {run.name}", ""]
@@ -116,7 +116,7 @@ def lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list
             *lines,
             f"Not run: it needs a model that raison does not ship. Make it with `{run.recipe}`.",
         ]
-    about = experiment_in_words if suite.experiment else texts_of_run_in_words
+    about = experiment_of_run_in_words if suite.experiment else texts_of_run_in_words
     lines += [about(suite, outcome, outcome.evaluation), ""]
     lines += numbers_table(outcome, outcome.evaluation)
     lines += claims_table(outcome, outcome.evaluation)
@@ -126,12 +126,12 @@ def lines_of_run(suite: Suite, outcome: RunOutcome, picture: str | None) -> list
     return lines
 
 
-def experiment_in_words(suite: Suite, outcome: RunOutcome, evaluation: Evaluation) -> str:
+def experiment_of_run_in_words(suite: Suite, outcome: RunOutcome, evaluation: Evaluation) -> str:
     """What an experiment was made on, in words."""
     run = outcome.run
     count = evaluation.settings["limit"]
     what = "seeds" if suite.experiment == "audits" else "examples"
-    made_by = model_and_recipe(run, evaluation)
+    made_by = model_and_recipe_of_run(run, evaluation)
     sentences = [f"{count} {what}; {made_by}.", *evaluation.notes, run.about]
     return " ".join(sentences).strip()
 
@@ -143,7 +143,7 @@ def texts_of_run_in_words(suite: Suite, outcome: RunOutcome, evaluation: Evaluat
     data = run.data.replace("{model}/", "the model’s own test part, ")
     if run.split:
         data += f" ({run.split})"
-    made_by = model_and_recipe(run, evaluation)
+    made_by = model_and_recipe_of_run(run, evaluation)
     first = (
         f"{count} texts of {data}, {run.shortest} to {run.longest} tokens, "
         f"the first of {outcome.read:,}; {made_by}."
@@ -156,7 +156,7 @@ def texts_of_run_in_words(suite: Suite, outcome: RunOutcome, evaluation: Evaluat
     return " ".join(sentences)
 
 
-def model_and_recipe(run: SuiteRun, evaluation: Evaluation) -> str:
+def model_and_recipe_of_run(run: SuiteRun, evaluation: Evaluation) -> str:
     """The model, and the command that makes it where raison does not ship it."""
     model = f"model `{evaluation.model}`"
     if not run.recipe:
@@ -191,10 +191,10 @@ def numbers_table(outcome: RunOutcome, evaluation: Evaluation) -> list[str]:
         for column in evaluation.columns:
             if column.key in paper:
                 in_paper = paper[column.key].get(title)
-                row.append(format_paper_value(in_paper))
+                row.append(format_number_of_paper(in_paper))
             cell = evaluation.cell(title, column.key)
             deviation = outcome.spread.get((title, column.key))
-            row.append(format_cell_with_interval(cell, deviation))
+            row.append(format_number_with_interval(cell, deviation))
         lines.append(markdown_table_row(*row))
     return lines
 
@@ -216,10 +216,10 @@ def claims_table(outcome: RunOutcome, evaluation: Evaluation) -> list[str]:
 def claim_row(claim: SuiteClaim, verdict: Verdict, column: Column) -> str:
     """A row of the table of claims."""
     better = "more" if column.higher else "less"
-    corrected = format_p_value(verdict.corrected) if verdict.count else "–"
+    corrected = format_p_value_of_claim(verdict.corrected) if verdict.count else "–"
     return markdown_table_row(
         f"{claim.text} ({claim.key}, {better} is better)",
-        format_difference(verdict),
+        format_difference_in_claim(verdict),
         str(verdict.count),
         corrected,
         claim_result(claim, verdict),
@@ -237,12 +237,12 @@ def claim_result(claim: SuiteClaim, verdict: Verdict) -> str:
     return "not decided"
 
 
-def format_paper_value(value: float | None) -> str:
+def format_number_of_paper(value: float | None) -> str:
     """A number of the paper, or a dash where it has none."""
     return "–" if value is None else f"{value:.3f}"
 
 
-def format_cell_with_interval(cell: Cell, deviation: float | None) -> str:
+def format_number_with_interval(cell: Cell, deviation: float | None) -> str:
     """A number with its deviation over seeds, if there are some, and its interval."""
     if cell.value is None:
         return "–"
@@ -254,12 +254,12 @@ def format_cell_with_interval(cell: Cell, deviation: float | None) -> str:
     return written
 
 
-def format_p_value(p: float) -> str:
+def format_p_value_of_claim(p: float) -> str:
     """A corrected p value."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def format_difference(verdict: Verdict) -> str:
+def format_difference_in_claim(verdict: Verdict) -> str:
     """The difference of two methods with its interval, where there is one."""
     if verdict.difference is None:
         written = "–"

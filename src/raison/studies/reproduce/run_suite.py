@@ -21,13 +21,21 @@ from raison.core.records import Example
 from raison.datasets.open import open_dataset
 from raison.models.protocol import Model, Prediction
 from raison.studies.compare_methods import Pair, Verdict, compare_pairs
-from raison.studies.prompts import answer_quality, question_prompt, with_written_answer
+from raison.studies.prompts import (
+    prompt_with_written_answer,
+    quality_of_prompted_answers,
+    question_prompt,
+)
 from raison.studies.reproduce.experiment import ModelsNotMade, Trial, experiments
 from raison.studies.reproduce.method_runs import SeedSpread, measure_methods
-from raison.studies.reproduce.part_store import PartStore, say_nothing, weights_fingerprint
+from raison.studies.reproduce.part_store import (
+    PartStore,
+    say_nothing,
+    weights_fingerprint_for_suite,
+)
 from raison.studies.reproduce.suite import Suite, SuiteClaim, SuiteRun, suite_named
 
-__all__ = ["RunOutcome", "TextsOfRun", "choose_texts_of_run", "reproduce"]
+__all__ = ["RunOutcome", "TextsOfRun", "choose_texts_of_suite_run", "reproduce"]
 
 
 @dataclass
@@ -58,7 +66,7 @@ def reproduce(
     """
     suite = suite_named(name)
     places = dict(models or {})
-    check_names_of_models(suite, places)
+    check_models_of_suite(suite, places)
     outcomes: list[RunOutcome] = []
     missing: list[ModelsNotMade] = []
     for run in suite.runs:
@@ -90,7 +98,7 @@ def reproduce(
     return suite, outcomes
 
 
-def check_names_of_models(suite: Suite, models: Mapping[str, str]) -> None:
+def check_models_of_suite(suite: Suite, models: Mapping[str, str]) -> None:
     """Refuse a model that the suite does not run."""
     known = list(dict.fromkeys(run.model for run in suite.runs))
     for name in models:
@@ -122,13 +130,13 @@ class RunJob:
             folder=None if run.folder else self.keep,
             suite=suite,
             run=run,
-            weights="" if self.keep is None else weights_fingerprint(model),
+            weights="" if self.keep is None else weights_fingerprint_for_suite(model),
             step=self.step,
         )
         if suite.experiment:
             outcome.evaluation = self.evaluation_of_experiment(model, store)
             return
-        texts = choose_texts_of_run(
+        texts = choose_texts_of_suite_run(
             model, run, run.data.replace("{model}", str(self.place)), self.count, self.data_dir
         )
         outcome.read = texts.read
@@ -184,22 +192,22 @@ class TextsOfRun:
         if model.task == "qa" or self.examples[0].target is not None:
             answers = []
             for pair in pairs:
-                answers.append(given_answer(*pair))
-            return answer_quality(answers, self.examples)
+                answers.append(answer_given_in_run(*pair))
+            return quality_of_prompted_answers(answers, self.examples)
         right = []
         for example, prediction in pairs:
             right.append(prediction.target.text == str(example.label))
         return f"The model is right on {np.mean(right):.1%} of these texts."
 
 
-def given_answer(example: Example, prediction: Prediction) -> str:
+def answer_given_in_run(example: Example, prediction: Prediction) -> str:
     """What a model answers: what it wrote as the target of the example, or what it predicts."""
     if example.target is None:
         return prediction.target.text
     return str(example.target)
 
 
-def choose_texts_of_run(
+def choose_texts_of_suite_run(
     model: Model, run: SuiteRun, data: str, count: int, data_dir: Any
 ) -> TextsOfRun:
     """The first texts that fit, what the model says about them, and how many were looked at for them."""
@@ -207,7 +215,7 @@ def choose_texts_of_run(
     examples: list[Example] = []
     predictions: list[Prediction] = []
     for number, example in enumerate(loaded.examples, 1):
-        chosen = text_for_run(model, run, example)
+        chosen = text_for_suite_run(model, run, example)
         if chosen is None:
             continue
         examples.append(chosen[0])
@@ -221,7 +229,7 @@ def choose_texts_of_run(
     return TextsOfRun(examples, predictions, read=len(loaded.examples))
 
 
-def text_for_run(
+def text_for_suite_run(
     model: Model, run: SuiteRun, example: Example
 ) -> tuple[Example, Prediction] | None:
     """The example as the model is asked about it, and what it says; None where it does not fit the run."""
@@ -236,7 +244,7 @@ def text_for_run(
     if run.least and dict(prediction.top).get(str(example.label), 0.0) < run.least:
         return None
     if run.prompt:
-        example = with_written_answer(model, example)
+        example = prompt_with_written_answer(model, example)
         if example.target is None:  # it writes nothing, so nothing can be explained
             return None
     return example, prediction

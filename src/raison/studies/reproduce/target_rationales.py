@@ -11,7 +11,7 @@ import numpy as np
 from raison.api import build_search
 from raison.core import units as grouping
 from raison.core.records import Encoding, Target
-from raison.methods.base import Answer, Batch, Method, check_needs
+from raison.methods.base import Answer, Batch, Method, check_needs_of_method
 from raison.models.protocol import Model, Question
 from raison.models.runner.meter import metered
 from raison.rationales.by_order import ByOrder, unit_scores_and_tokens
@@ -26,8 +26,8 @@ __all__ = [
     "TargetInText",
     "TargetRationale",
     "batch_of_targets",
-    "find_rationales",
-    "is_own_token",
+    "find_rationales_of_targets",
+    "target_is_own_token",
     "token_targets",
 ]
 
@@ -94,10 +94,10 @@ class SearchedTargets:
     def by_text(self, counts: Sequence[int]) -> list[list[TargetRationale]]:
         """The rationales of each text, where the texts have so many targets each."""
         remaining = iter(self.rationales)
-        return [take(remaining, count) for count in counts]
+        return [take_rationales(remaining, count) for count in counts]
 
 
-def take(rationales: Iterator[TargetRationale], count: int) -> list[TargetRationale]:
+def take_rationales(rationales: Iterator[TargetRationale], count: int) -> list[TargetRationale]:
     return [next(rationales) for _ in range(count)]
 
 
@@ -114,7 +114,7 @@ class KnownScores(Method):
         return list(self.answers)
 
 
-def find_rationales(
+def find_rationales_of_targets(
     trial: Trial,
     title: str,
     spec: str,
@@ -130,7 +130,7 @@ def find_rationales(
     behind its rationale until its ranking has `ranked` tokens; the order of a method is known as a whole.
     """
     search = build_search(spec)
-    check_needs(search, trial.model)
+    check_needs_of_method(search, trial.model)
     rationales: list[TargetRationale] = []
     costs: list[SearchCost] = []
     for start in range(0, len(targets), group):
@@ -138,13 +138,15 @@ def find_rationales(
         part = targets[start : start + group]
         clock = time.process_time()
         with metered() as meter:
-            rationales += rationales_of_group(trial, search, part, removal=removal, ranked=ranked)
+            rationales += rationales_of_target_group(
+                trial, search, part, removal=removal, ranked=ranked
+            )
         seconds = time.process_time() - clock
         costs += [SearchCost(seconds / len(part), float(meter.tokens) / len(part))] * len(part)
     return SearchedTargets(rationales, costs)
 
 
-def rationales_of_group(
+def rationales_of_target_group(
     trial: Trial,
     search: Search,
     targets: Sequence[TargetInText],
@@ -156,7 +158,7 @@ def rationales_of_group(
     batch = batch_of_targets(trial, targets, removal)
     rankings: list[np.ndarray | None] = [None] * len(targets)
     if isinstance(search, ByOrder):
-        check_needs(search.built, trial.model)
+        check_needs_of_method(search.built, trial.model)
         scored = unit_scores_and_tokens(search.built, trial.model, batch)
         known = []
         for number, (scores, tokens) in enumerate(scored):
@@ -168,18 +170,18 @@ def rationales_of_group(
     if isinstance(search, Greedy):
         lengths = []
         for answer, each in zip(answers, targets, strict=True):
-            lengths.append(len(order_of_answer(answer)) + len(each.given))
+            lengths.append(len(order_of_rationale(answer)) + len(each.given))
         short = [index for index, length in enumerate(lengths) if length < ranked]
         short_targets = []
         for index in short:
             short_targets.append(targets[index])
-        longer = greedy_rankings(trial, short_targets, removal=removal, ranked=ranked)
+        longer = greedy_rankings_of_targets(trial, short_targets, removal=removal, ranked=ranked)
         for index, of_greedy in zip(short, longer, strict=True):
             rankings[index] = of_greedy
 
     found = []
     for target, units, answer, ranking in zip(targets, batch.units, answers, rankings, strict=True):
-        found.append(rationale_in_positions(target, units.of, answer, ranking))
+        found.append(target_rationale_in_positions(target, units.of, answer, ranking))
     return found
 
 
@@ -198,14 +200,14 @@ def batch_of_targets(trial: Trial, targets: Sequence[TargetInText], removal: str
     )
 
 
-def order_of_answer(answer: Answer) -> np.ndarray:
+def order_of_rationale(answer: Answer) -> np.ndarray:
     """Units in the order in which they joined."""
     if answer.order is None:
         raise ValueError("only a search gives an order")
     return answer.order
 
 
-def greedy_rankings(
+def greedy_rankings_of_targets(
     trial: Trial, targets: Sequence[TargetInText], *, removal: str | None, ranked: int
 ) -> list[np.ndarray]:
     """Units in the order in which greedy adds them, whether or not there are enough already."""
@@ -226,7 +228,7 @@ def greedy_rankings(
     return rankings
 
 
-def rationale_in_positions(
+def target_rationale_in_positions(
     target: TargetInText, unit_of_token: np.ndarray, answer: Answer, ranking: np.ndarray | None
 ) -> TargetRationale:
     """The answer of a search in positions; units are single tokens, so that their order is one of positions."""
@@ -237,7 +239,7 @@ def rationale_in_positions(
     for position, unit in enumerate(unit_of_token):
         if unit >= 0:
             position_of[int(unit)] = position
-    order = [position_of[int(unit)] for unit in order_of_answer(answer)]
+    order = [position_of[int(unit)] for unit in order_of_rationale(answer)]
     if ranking is None:
         longer = order
     else:
@@ -252,7 +254,7 @@ def rationale_in_positions(
     )
 
 
-def is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
+def target_is_own_token(model: Model, encoding: Encoding, target: Target) -> np.ndarray:
     """[m] whether each token of a target is the model's first choice after the text and the target's tokens before."""
     everything = np.ones((1, len(encoding)), bool)
     (scored,) = model.score([Question(encoding, target, everything)])

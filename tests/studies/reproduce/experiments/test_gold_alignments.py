@@ -30,13 +30,15 @@ def test_target_words_by_counting_letters():
         encoding, TargetSpec(target=text, output="log_prob")
     )
     words = [(m.start(), m.end()) for m in re.finditer(r"\S+", text)]
-    found = gold_alignments.word_of_each_token(longer, target.positions, text, words)
+    found = gold_alignments.aligned_word_of_each_token(longer, target.positions, text, words)
     spelt: dict[int, str] = {}
     for word, position in zip(found, target.positions, strict=True):
         spelt[word] = spelt.get(word, "") + longer.text_of(position).strip()
     assert spelt == {0: "the", 1: "film", 2: ",", 3: "the", 4: "cat"}
     assert (
-        gold_alignments.word_of_each_token(longer, target.positions, "the films , the cat", words)
+        gold_alignments.aligned_word_of_each_token(
+            longer, target.positions, "the films , the cat", words
+        )
         is None
     )
 
@@ -47,7 +49,7 @@ def test_source_words_that_a_token_touches():
         np.arange(4), ("a",) * 4, ("source",), ("x" * 9,), np.zeros(4), np.array([0, 3, 8, -1]), ends, np.arange(4),
         np.zeros(4, bool),
     )  # fmt: skip
-    assert gold_alignments.touched_words(encoding, [(0, 4), (4, 6), (8, 9)]) == {
+    assert gold_alignments.gold_words_touched(encoding, [(0, 4), (4, 6), (8, 9)]) == {
         0: (0,),
         1: (0, 1),
         2: (2,),

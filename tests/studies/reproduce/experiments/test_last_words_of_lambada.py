@@ -34,7 +34,7 @@ def test_f1_is_pooled_and_iou_is_a_mean():
     assert first.f1 == Share(4, 5)
     assert second.f1 == Share(2, 8)
     rationales = [[found_in([9, 8])], [found_in([9, 0, 2, 3, 4, 5])]]
-    ious, f1s = last_words_of_lambada.overlap_along_rankings([one, other], rationales)
+    ious, f1s = last_words_of_lambada.lambada_overlap_along_rankings([one, other], rationales)
     assert len(ious) == 20
     assert ious[0] == pytest.approx((1 / 3 + 1 / 2) / 2)
     assert f1s[0] == pytest.approx((2 + 2) / (4 + 3))
@@ -66,7 +66,7 @@ def test_gold_tokens_end_in_a_span():
         np.zeros(4, bool),
     )
     example = Example("x" * 12, gold=(Span(3, 9), Span(11, 12)))
-    assert last_words_of_lambada.gold_tokens(encoding, example) == {
+    assert last_words_of_lambada.gold_tokens_of_lambada(encoding, example) == {
         1,
         2,
         3,

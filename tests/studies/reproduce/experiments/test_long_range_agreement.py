@@ -74,13 +74,13 @@ def test_ratio_is_for_the_subset_that_was_proved(colours):
 def test_only_texts_that_the_model_gets_right(colours, monkeypatch):
     model = Copier()
     del model.says[next(iter(model.says))]
-    usable = long_range_agreement.usable_examples(trial_of(model))
+    usable = long_range_agreement.usable_agreements(trial_of(model))
     assert len(usable) == 3
     assert "colours 3 of 4" in usable.sentence()
-    assert len(long_range_agreement.usable_examples(trial_of(model, count=2))) == 2
+    assert len(long_range_agreement.usable_agreements(trial_of(model, count=2))) == 2
     model.says = {}
     with pytest.raises(InputError, match="none of the answers"):
-        long_range_agreement.usable_examples(trial_of(model))
+        long_range_agreement.usable_agreements(trial_of(model))
 
 
 def test_words_of_several_tokens_are_left_out():

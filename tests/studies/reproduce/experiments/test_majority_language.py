@@ -18,8 +18,10 @@ def test_the_true_probability_of_a_majority_is_counted():
     for kept, ones in ((17, 9), (17, 8), (13, 5), (12, 8), (10, 5)):
         rest = list(product((0, 1), repeat=17 - kept))
         share = np.mean([ones + sum(each) > 8 for each in rest])
-        assert study.true_probability(kept, ones) == pytest.approx(share)
-    curve = study.calibration_curve(truths=[0.0, 0.04, 1.0], beliefs=[0.1, 0.3, 0.8])
+        assert study.true_probability_of_majority(kept, ones) == pytest.approx(share)
+    curve = study.calibration_curve_of_majority_belief(
+        truths=[0.0, 0.04, 1.0], beliefs=[0.1, 0.3, 0.8]
+    )
     assert curve[0] == pytest.approx(0.2) and curve[-1] == pytest.approx(0.8)
     assert curve[5] == pytest.approx(0.5)  # the middle of its neighbours
 

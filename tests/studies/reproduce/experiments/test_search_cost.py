@@ -9,7 +9,7 @@ from raison.studies.reproduce.experiment import experiments
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     batch_of_targets,
-    find_rationales,
+    find_rationales_of_targets,
 )
 from raison.testing import tiny_model
 from tests.helpers.copier import Copier
@@ -33,8 +33,10 @@ def test_cost_of_a_real_model_is_that_of_its_meter():
         encoding, TargetSpec(target=None, output="log_prob")
     )
     aims = [TargetInText(longer, target)]
-    masked = find_rationales(trial_of(model), "masked", "greedy", aims, removal="mask", group=1)
-    sparse = find_rationales(trial_of(model), "sparse", "greedy", aims, group=1)
+    masked = find_rationales_of_targets(
+        trial_of(model), "masked", "greedy", aims, removal="mask", group=1
+    )
+    sparse = find_rationales_of_targets(trial_of(model), "sparse", "greedy", aims, group=1)
     assert masked.rationales == sparse.rationales
     assert sparse.costs[0].tokens < masked.costs[0].tokens
     batch = batch_of_targets(trial_of(model), aims, None)

@@ -15,7 +15,7 @@ def test_homogeneity_is_told_of_the_first_a_middle_and_the_last_block(tmp_path, 
     hf, tokenizer = tiny_hf("bert", "classification")
     encoder = hf.bert.eval()
     texts = reviews(3)
-    monkeypatch.setattr(study, "encoder_of_folder", lambda place, name: (encoder, tokenizer))
+    monkeypatch.setattr(study, "encoder_for_homogeneity", lambda place, name: (encoder, tokenizer))
     monkeypatch.setattr(study, "open_dataset", lambda *given: type("Read", (), {"examples": texts}))
     found = reproduce("P1-homogeneity", models={"rationalizers": str(tmp_path)}, limit=3)[1][
         0

@@ -1,4 +1,5 @@
-"""Experiment: tables of P2 and P3 from audits of many classifiers, which recipes/attention.py trains, a line for each.
+"""Experiment: tables, curves and correlations of P2 and P3 from audits of many classifiers, which
+recipes/attention.py trains, a line for each.
 
 A method of such a suite is the name of a kind of model, and what is resampled and compared are its seeds.
 """
@@ -16,10 +17,10 @@ from raison.studies.reproduce.audit_lines import AuditLine, AuditNumbers, WordsO
 from raison.studies.reproduce.experiment import (
     ModelsNotMade,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
-    titles_not_made,
+    experiment_column,
+    titles_missing_in_trial,
 )
 from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
@@ -40,12 +41,14 @@ Curves = dict[str, list[float]]  # by the title of a kind of model
 class AuditRow(AuditNumbers):
     """The numbers of one audit, and those of one of its adversaries."""
 
-    jsd: float | None = column_field(
+    jsd: float | None = experiment_column(
         "of a trained adversary's attention", higher=None, default=None
     )
-    tvd: float | None = column_field("of its answers", higher=None, default=None)
-    adversary_accuracy: float | None = column_field("of that adversary", higher=True, default=None)
-    lost: float | None = column_field("accuracy that it loses", higher=True, default=None)
+    tvd: float | None = experiment_column("of its answers", higher=None, default=None)
+    adversary_accuracy: float | None = experiment_column(
+        "of that adversary", higher=True, default=None
+    )
+    lost: float | None = experiment_column("accuracy that it loses", higher=True, default=None)
 
 
 @dataclass(frozen=True)
@@ -114,18 +117,18 @@ def audit_tables(trial: Trial) -> Evaluation:
     notes = notes_on_audited_seeds(trial, made)
     if trial.axis is not None:
         notes += correlation_with_lambda(rows, trial.axis)
-    test_texts = count_of_texts(made)
+    test_texts = count_of_audited_texts(made)
     notes.append(f"{test_texts} test texts.")
 
     curves: dict[str, Curves] = {}
     across: dict[str, Curves] = {}  # where the points of a curve stand
     words = WordCurves()
     if settings.get("shown"):
-        words = word_curves(made)
+        words = audit_word_curves(made)
         curves["alone_curve"] = words.curves
         notes += words.notes
     if lambdas := settings.get("swept"):
-        jsd_curves, tvd_curves = divergence_curves(kinds, lambdas)
+        jsd_curves, tvd_curves = audit_divergence_curves(kinds, lambdas)
         across["tvd_curve"] = jsd_curves
         curves["tvd_curve"] = tvd_curves
 
@@ -146,7 +149,7 @@ def audit_tables(trial: Trial) -> Evaluation:
     return replace(evaluation, texts=tuple(texts), curves=curves, settings=settings)
 
 
-def divergence_curves(
+def audit_divergence_curves(
     kinds: Mapping[str, AuditedKind], lambdas: Sequence[float]
 ) -> tuple[Curves, Curves]:
     """JSD of attention and TVD of answers along λ, kind by kind: how far answers move with it (P3 Figure 1)."""
@@ -200,19 +203,19 @@ def notes_on_audited_seeds(trial: Trial, made: Mapping[str, AuditedKind]) -> lis
         counts.append(f"{title} {count}")
     all_counts = ", ".join(counts)
     notes = [f"Seeds: {all_counts}."]
-    if missing := titles_not_made(trial, made):
+    if missing := titles_missing_in_trial(trial, made):
         notes.append(missing)
     return notes
 
 
-def count_of_texts(made: Mapping[str, AuditedKind]) -> int:
+def count_of_audited_texts(made: Mapping[str, AuditedKind]) -> int:
     """The texts of the first audit; all are of one test part."""
     first = next(iter(made.values()))
     first_line = next(iter(first.lines.values()))
     return first_line.texts
 
 
-def word_curves(made: Mapping[str, AuditedKind]) -> WordCurves:
+def audit_word_curves(made: Mapping[str, AuditedKind]) -> WordCurves:
     """The probability that each word of a text alone gives to what is predicted (P3 Figure 2), of the models of the
     first seed that read the text alike and answer it alike."""
     shown: dict[str, WordsOfText] = {}
@@ -259,8 +262,8 @@ def correlation_with_lambda(rows: Mapping[str, Sequence[AuditRow]], axis: Method
     x = np.array(lambdas)
     y = np.array(entropies)
     plain = pearson_correlation(x, y)
-    ranks_of_x = half_tied_ranks(x)
-    ranks_of_y = half_tied_ranks(y)
+    ranks_of_x = half_tied_ranks_for_correlation(x)
+    ranks_of_y = half_tied_ranks_for_correlation(y)
     ranked = pearson_correlation(ranks_of_x, ranks_of_y)
     models = len(entropies)
     return [
@@ -275,7 +278,7 @@ def pearson_correlation(first: np.ndarray, second: np.ndarray) -> float:
     return float(correlations[0, 1])
 
 
-def half_tied_ranks(values: np.ndarray) -> np.ndarray:
+def half_tied_ranks_for_correlation(values: np.ndarray) -> np.ndarray:
     """[n] how many values are smaller, equal ones counted by half."""
     each = values[:, None]
     others = values[None, :]

@@ -1,4 +1,6 @@
-"""Experiment: two unrelated sentences translated as one; how often a rationale crosses into the other (P0, Table 3)."""
+"""Experiment: two unrelated sentences in one translation; how often a rationale crosses into the other (P0, Table
+3).
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,27 @@ from raison.core.errors import InputError
 from raison.core.evaluation import EvaluatedText, Evaluation
 from raison.core.records import Example
 from raison.datasets.open import open_dataset
-from raison.metrics.alignment import Crossover, crossover, crossover_rates
+from raison.metrics.alignment import (
+    Crossover,
+    count_crossovers_of_target,
+    crossover_rates_of_rationales,
+)
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    check_task,
-    column_field,
+    check_task_of_trial,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
-    is_own_token,
+    find_rationales_of_targets,
+    target_is_own_token,
     token_targets,
 )
 
@@ -44,21 +50,21 @@ __all__ = [
 class DistractorRow(ResultRow):
     """The numbers of one pair of sentences."""
 
-    mean_source: Share = column_field(
+    mean_source: Share = experiment_column(
         "source tokens of the other sentence in a rationale", higher=False, pooled=True
     )
-    mean_target: Share = column_field(
+    mean_target: Share = experiment_column(
         "target tokens of the other sentence, for targets behind the boundary",
         higher=False,
         pooled=True,
     )
-    rate_source: Share = column_field(
+    rate_source: Share = experiment_column(
         "rationales with such source tokens", higher=False, pooled=True
     )
-    rate_target: Share = column_field(
+    rate_target: Share = experiment_column(
         "rationales with such target tokens, behind the boundary", higher=False, pooled=True
     )
-    length: Share = column_field(
+    length: Share = experiment_column(
         "tokens of a rationale, the previous one counted", higher=False, pooled=True
     )
 
@@ -86,7 +92,7 @@ class JoinedSentences:
         for token in rationale.kept:
             if token >= sources:
                 written.add(token - sources)
-        return crossover(
+        return count_crossovers_of_target(
             source_words,
             written,
             index=target.target.positions[0] - sources - 1,
@@ -99,7 +105,9 @@ class JoinedSentences:
         for pair in zip(self.targets, rationales, strict=True):
             crossovers.append(self.crossover(*pair))
         tokens = sum(len(rationale.order) for rationale in rationales)
-        return DistractorRow(**crossover_rates(crossovers), length=Share(tokens, len(rationales)))
+        return DistractorRow(
+            **crossover_rates_of_rationales(crossovers), length=Share(tokens, len(rationales))
+        )
 
 
 @experiment("distractors")
@@ -110,8 +118,8 @@ def distractor_sentences(trial: Trial) -> Evaluation:
     either sentence alone, put one after the other, as far as they are its first choice there too; of each pair at most
     the setting `targets` (0: all), drawn from both halves alike.
     """
-    check_task(trial, "seq2seq", "an encoder-decoder")
-    pairs = drawn_pairs(trial)
+    check_task_of_trial(trial, "seq2seq", "an encoder-decoder")
+    pairs = drawn_pairs_of_sentences(trial)
     targets: list[TargetInText] = []
     for pair in pairs:
         targets += pair.targets
@@ -122,7 +130,7 @@ def distractor_sentences(trial: Trial) -> Evaluation:
 
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, targets)
+        found = find_rationales_of_targets(trial, title, spec, targets)
         rationales = found.by_text([len(pair.targets) for pair in pairs])
         rows_of_method = []
         for pair, each in zip(pairs, rationales, strict=True):
@@ -146,7 +154,7 @@ def distractor_sentences(trial: Trial) -> Evaluation:
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
-def drawn_pairs(trial: Trial) -> list[JoinedSentences]:
+def drawn_pairs_of_sentences(trial: Trial) -> list[JoinedSentences]:
     """Pairs of sentences, drawn from the data set by the seed."""
     examples = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
     rng = np.random.default_rng(trial.seed)
@@ -155,7 +163,7 @@ def drawn_pairs(trial: Trial) -> list[JoinedSentences]:
         raise InputError(
             f"{trial.count} pairs need {2 * trial.count} sentences, and {trial.run.data} has {len(examples)}."
         )
-    most = run_setting(trial, "targets", 6)
+    most = setting_of_trial(trial, "targets", 6)
     pairs = []
     for number in range(trial.count):
         trial.step(f"{trial.run.name}: pair {number} of {trial.count}")
@@ -178,7 +186,7 @@ def join_sentences(
     ids = [*first_written, *second_written]
     ((longer, target),) = model.resolve_targets(encoding, TargetSpec(target=ids, output="log_prob"))
 
-    is_own = is_own_token(model, longer, target)
+    is_own = target_is_own_token(model, longer, target)
     own: list[int] = np.flatnonzero(is_own).tolist()
     halves = (
         [number for number in own if number < len(first_written)],
@@ -186,7 +194,7 @@ def join_sentences(
     )
     drawn: list[int] = []
     for half in halves:
-        drawn += sample_in_order(half, most // 2 if most else len(half), rng)
+        drawn += sample_sentences_in_order(half, most // 2 if most else len(half), rng)
 
     tokens = token_targets(target, longer)
     behind_first = (encoding.segment == 0) & (encoding.end > len(texts[0]))
@@ -210,7 +218,9 @@ def ids_of_written_translation(model: Model, example: Example) -> list[int]:
     return list(target.ids)
 
 
-def sample_in_order(items: Sequence[int], most: int, rng: np.random.Generator) -> list[int]:
+def sample_sentences_in_order(
+    items: Sequence[int], most: int, rng: np.random.Generator
+) -> list[int]:
     """At most so many of them, in order."""
     if len(items) <= most:
         return list(items)

@@ -1,4 +1,4 @@
-"""Experiment: rationales of translated words beside gold alignments (P0, Table 4)."""
+"""Experiment: rationales of the words of a translated sentence, beside gold alignments (P0, Table 4)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from raison.metrics.alignment import (
     aer_per_word,
     link_scores,
     mean_link_iou,
-    top_1_of_subwords,
-    top_1_of_words,
+    top_1_of_aligned_words,
+    top_1_of_target_subwords,
 )
 from raison.metrics.base import Share
 from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    check_task,
-    column_field,
+    check_task_of_trial,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
-    is_own_token,
+    find_rationales_of_targets,
+    target_is_own_token,
     token_targets,
 )
 
@@ -43,9 +43,9 @@ __all__ = [
     "AlignedSentence",
     "AlignmentRow",
     "align_sentence",
+    "aligned_word_of_each_token",
     "gold_alignments",
-    "touched_words",
-    "word_of_each_token",
+    "gold_words_touched",
 ]
 
 FIRST = 6  # tokens after which a ranking should have met the source; P0's own goes on to the second source token
@@ -58,25 +58,25 @@ Span = tuple[int, int]  # of characters
 class AlignmentRow(ResultRow):
     """The numbers of one sentence."""
 
-    length: Share = column_field(
+    length: Share = experiment_column(
         "tokens of a rationale, the previous one counted", higher=False, pooled=True
     )
-    aer: Share = column_field(
+    aer: Share = experiment_column(
         "alignment error rate of the corpus (Och & Ney 2000)", higher=False, pooled=True
     )
-    aer_paper: Share = column_field(
+    aer_paper: Share = experiment_column(
         "P0's error rate of a word, without sure links among the possible; the mean",
         higher=False,
         pooled=True,
     )
-    iou: Share = column_field(
+    iou: Share = experiment_column(
         "of found and gold source words, the mean over target words", higher=True, pooled=True
     )
-    f1: Share = column_field("of found and gold links, pooled", higher=True, pooled=True)
-    top_1: Share = column_field(
+    f1: Share = experiment_column("of found and gold links, pooled", higher=True, pooled=True)
+    top_1: Share = experiment_column(
         "the first source word is linked to the target word", higher=True, pooled=True
     )
-    top_1_paper: Share = column_field(
+    top_1_paper: Share = experiment_column(
         "likewise, an entry for each subword, which stays hit (P0)", higher=True, pooled=True
     )
 
@@ -136,19 +136,19 @@ class AlignedSentence:
         tokens = sum(len(rationale.order) for rationale in rationales)
         first_sources = {}
         for word, sources in firsts.items():
-            first_sources[word] = first_met(sources)
+            first_sources[word] = first_source_word_met(sources)
         return AlignmentRow(
             length=Share(tokens, len(rationales)),
             aer=aer(links, sure, possible),
             aer_paper=Share(sum(error_rates), len(error_rates)),
             iou=mean_link_iou(links, gold),
             f1=link_scores(links, sure, possible)["f1"],
-            top_1=top_1_of_words(first_sources, gold),
-            top_1_paper=top_1_of_subwords(firsts, gold),
+            top_1=top_1_of_aligned_words(first_sources, gold),
+            top_1_paper=top_1_of_target_subwords(firsts, gold),
         )
 
 
-def first_met(sources: Sequence[int]) -> int:
+def first_source_word_met(sources: Sequence[int]) -> int:
     """The source word that the first of a word's tokens meets, of those that meet one."""
     return next((source for source in sources if source != NONE), NONE)
 
@@ -202,13 +202,13 @@ def gold_alignments(trial: Trial) -> Evaluation:
     choice; of each sentence at most the setting `words` (0: all), drawn by the seed. Links are the union over the
     tokens of a target word; source tokens belong to the words that they touch, and the source's end to none.
     """
-    check_task(trial, "seq2seq", "an encoder-decoder")
+    check_task_of_trial(trial, "seq2seq", "an encoder-decoder")
     counts = align_sentences(trial)
     sentences = counts.sentences
     targets = counts.targets
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, targets, ranked=FIRST)
+        found = find_rationales_of_targets(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text([len(sentence.targets) for sentence in sentences])
         rows_of_method = []
         for sentence, each in zip(sentences, rationales, strict=True):
@@ -229,7 +229,7 @@ def gold_alignments(trial: Trial) -> Evaluation:
 def align_sentences(trial: Trial) -> SentenceCounts:
     """The first sentences of which something is explained."""
     examples = open_dataset(trial.run.data, split=trial.run.split, data=trial.data_dir).examples
-    most = run_setting(trial, "words", 4)
+    most = setting_of_trial(trial, "words", 4)
     counts = SentenceCounts()
     for number, example in enumerate(examples):
         if len(counts.sentences) == trial.count:
@@ -255,13 +255,13 @@ def align_sentence(
         )
     except InputError:  # a character that is not in the vocabulary
         return None
-    words = word_of_each_token(
+    words = aligned_word_of_each_token(
         longer, target.positions, str(example.label), example.meta["target_words"]
     )
     if words is None:
         return None
 
-    is_own = is_own_token(model, longer, target)
+    is_own = target_is_own_token(model, longer, target)
     foreign = {
         word for word, own in zip(words, is_own, strict=True) if not own
     }  # words with a token of another's
@@ -285,14 +285,14 @@ def align_sentence(
         example=example,
         targets=tuple(targets),
         words=tuple(words[number] for number in explained),
-        source=touched_words(longer, example.meta["source_words"]),
+        source=gold_words_touched(longer, example.meta["source_words"]),
         own_tokens=int(is_own.sum()),
         tokens=len(is_own),
         linked=len(linked),
     )
 
 
-def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[int, ...]]:
+def gold_words_touched(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[int, ...]]:
     """Source words that each source token shares a character with; special tokens have none."""
     touched = {}
     for token in np.flatnonzero((encoding.segment == 0) & (encoding.start >= 0)):
@@ -306,7 +306,7 @@ def touched_words(encoding: Encoding, words: Sequence[Span]) -> dict[int, tuple[
     return touched
 
 
-def word_of_each_token(
+def aligned_word_of_each_token(
     encoding: Encoding, positions: Sequence[int], text: str, words: Sequence[Span]
 ) -> list[int] | None:
     """[m] the target word of each token; None where the tokens do not spell the text.
@@ -315,20 +315,23 @@ def word_of_each_token(
     space belongs to the word behind it.
     """
     written = encoding.texts[int(encoding.segment[positions[0]])]
-    letters = without_spaces(written)
-    spellings = (without_spaces(text), without_spaces(unicodedata.normalize("NFKC", text)))
+    letters = words_without_spaces(written)
+    spellings = (
+        words_without_spaces(text),
+        words_without_spaces(unicodedata.normalize("NFKC", text)),
+    )
     if letters not in spellings or len(letters) != len(spellings[0]):
         return None
 
     word_of_letter: list[int] = []
     for number, (start, end) in enumerate(words):
-        word_of_letter += [number] * len(without_spaces(text[start:end]))
+        word_of_letter += [number] * len(words_without_spaces(text[start:end]))
     words_of_tokens = []
     for position in positions:
-        before = len(without_spaces(written[: encoding.start[position]]))
+        before = len(words_without_spaces(written[: encoding.start[position]]))
         words_of_tokens.append(word_of_letter[min(before, len(word_of_letter) - 1)])
     return words_of_tokens
 
 
-def without_spaces(text: str) -> str:
+def words_without_spaces(text: str) -> str:
     return "".join(text.split())

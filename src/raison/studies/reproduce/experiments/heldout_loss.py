@@ -18,14 +18,14 @@ from raison.studies.context_blocks import encode_blocks, read_block_texts
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
+    experiment_column,
 )
 from raison.studies.reproduce.experiments.majority_language import (
     LANGUAGE,
     majority_sentences,
-    token_losses,
+    token_losses_in_majority_language,
 )
 
 __all__ = ["Bleu", "corpus_bleu", "heldout_loss"]
@@ -37,7 +37,7 @@ LENGTH = 64  # tokens of a block of text
 class HeldoutRow(ResultRow):
     """The number of one text."""
 
-    loss: Share = column_field(
+    loss: Share = experiment_column(
         "mean −log f of a token, given all before it", higher=False, pooled=True
     )
 
@@ -96,20 +96,20 @@ def heldout_texts(trial: Trial) -> Iterator[HeldoutText]:
     """Text by text, as the task of the model has it."""
     if trial.run.data == LANGUAGE:
         for sentence in majority_sentences(trial.count, trial.seed):
-            losses = token_losses(trial, sentence.text)
+            losses = token_losses_in_majority_language(trial, sentence.text)
             loss = Share(sum(losses), len(losses))
             yield HeldoutText(sentence.text, loss)
     elif trial.model.task == "seq2seq":
-        yield from translated_texts(trial)
+        yield from heldout_translations(trial)
     elif trial.model.task == "causal":
-        yield from blocks_of_text(trial)
+        yield from heldout_blocks_of_text(trial)
     else:
         raise InputError(
             f"{trial.model.name} does not write: pass a language model or a translator."
         )
 
 
-def translated_texts(trial: Trial) -> Iterator[HeldoutText]:
+def heldout_translations(trial: Trial) -> Iterator[HeldoutText]:
     """The gold translations of a data set, and the model's own."""
     model: Any = trial.model
     run = trial.run
@@ -122,7 +122,7 @@ def translated_texts(trial: Trial) -> Iterator[HeldoutText]:
         yield HeldoutText(gold, loss_of_targets(model, encoding, [target]), own)
 
 
-def blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
+def heldout_blocks_of_text(trial: Trial) -> Iterator[HeldoutText]:
     """Blocks of a language model's text, of one length."""
     model: Any = trial.model
     run = trial.run

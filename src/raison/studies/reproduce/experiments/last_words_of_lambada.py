@@ -16,17 +16,17 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    check_task,
-    column_field,
+    check_task_of_trial,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
-    is_own_token,
+    find_rationales_of_targets,
+    target_is_own_token,
     token_targets,
 )
 
@@ -34,9 +34,9 @@ __all__ = [
     "GoldOverlap",
     "LambadaPassage",
     "LambadaRow",
-    "gold_tokens",
+    "gold_tokens_of_lambada",
+    "lambada_overlap_along_rankings",
     "lambada_rationales",
-    "overlap_along_rankings",
 ]
 
 FIRST = 20  # tokens of a method's ranking, at most
@@ -46,14 +46,16 @@ FIRST = 20  # tokens of a method's ranking, at most
 class LambadaRow(ResultRow):
     """The numbers of one passage."""
 
-    length: float = column_field(
+    length: float = experiment_column(
         "tokens of the rationale, those of the target left out", higher=False
     )
-    iou: float = column_field("|S ∩ G| / |S ∪ G| of tokens, the mean over passages", higher=True)
-    f1: Share = column_field(
+    iou: float = experiment_column(
+        "|S ∩ G| / |S ∪ G| of tokens, the mean over passages", higher=True
+    )
+    f1: Share = experiment_column(
         "2 |S ∩ G| / (|S| + |G|) of tokens, pooled over passages", higher=True, pooled=True
     )
-    reached: float = column_field(
+    reached: float = experiment_column(
         "the rationale is enough, for every token of the target", higher=True
     )
 
@@ -112,8 +114,8 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     the others (false). A word of several tokens has the union of their rationales. The curves tell IOU and F1 of each
     method's first k tokens, k = 1 … 20, the previous token being the first; a search that has fewer gives all of them.
     """
-    check_task(trial, "causal", "a causal language model")
-    passages, note = read_passages(trial, own=run_setting(trial, "own", True))
+    check_task_of_trial(trial, "causal", "a causal language model")
+    passages, note = read_lambada_passages(trial, own=setting_of_trial(trial, "own", True))
     targets: list[TargetInText] = []
     for passage in passages:
         targets += passage.targets
@@ -123,13 +125,13 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     ious: dict[str, list[float]] = {}
     f1s: dict[str, list[float]] = {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, targets, ranked=FIRST)
+        found = find_rationales_of_targets(trial, title, spec, targets, ranked=FIRST)
         rationales = found.by_text(targets_of_passages)
         rows_of_method = []
         for passage, each in zip(passages, rationales, strict=True):
             rows_of_method.append(passage.row(each))
         rows[title] = rows_of_method
-        ious[title], f1s[title] = overlap_along_rankings(passages, rationales)
+        ious[title], f1s[title] = lambada_overlap_along_rankings(passages, rationales)
         costs[title] = found.total_cost(len(passages))
 
     evaluation = evaluation_of_rows(
@@ -143,14 +145,14 @@ def lambada_rationales(trial: Trial) -> Evaluation:
     return replace(evaluation, curves=curves, costs=costs, texts=tuple(texts))
 
 
-def read_passages(trial: Trial, *, own: bool) -> tuple[list[LambadaPassage], str]:
+def read_lambada_passages(trial: Trial, *, own: bool) -> tuple[list[LambadaPassage], str]:
     """The first passages whose last word is (or is not) what the model would write, and how many there are."""
     examples = open_dataset("lambada_rationales", data=trial.data_dir).examples
     chosen: list[LambadaPassage] = []
     own_count = 0
     for number, example in enumerate(examples):
         trial.step(f"{trial.run.name}: passage {number} of {len(examples)}")
-        passage, is_own = passage_of(trial.model, example)
+        passage, is_own = lambada_passage_of_example(trial.model, example)
         own_count += is_own
         if is_own == own and len(chosen) < trial.count:
             chosen.append(passage)
@@ -169,18 +171,18 @@ def read_passages(trial: Trial, *, own: bool) -> tuple[list[LambadaPassage], str
     return chosen, note
 
 
-def passage_of(model: Model, example: Example) -> tuple[LambadaPassage, bool]:
+def lambada_passage_of_example(model: Model, example: Example) -> tuple[LambadaPassage, bool]:
     """A passage, and whether every token of its last word is the model's first choice."""
     (encoding,) = model.encode([example])
     spec = TargetSpec(target=example.target, output="log_prob")
     ((longer, target),) = model.resolve_targets(encoding, spec)
     targets = [TargetInText(longer, token) for token in token_targets(target, longer)]
-    passage = LambadaPassage(example, tuple(targets), gold_tokens(encoding, example))
-    is_own = is_own_token(model, longer, target)
+    passage = LambadaPassage(example, tuple(targets), gold_tokens_of_lambada(encoding, example))
+    is_own = target_is_own_token(model, longer, target)
     return passage, bool(is_own.all())
 
 
-def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
+def gold_tokens_of_lambada(encoding: Encoding, example: Example) -> frozenset[int]:
     """Tokens that end in a marked span: start < end of the token ≤ end (P0's rule)."""
     marked: set[int] = set()
     for span in example.gold:
@@ -189,7 +191,7 @@ def gold_tokens(encoding: Encoding, example: Example) -> frozenset[int]:
     return frozenset(marked)
 
 
-def overlap_along_rankings(
+def lambada_overlap_along_rankings(
     passages: Sequence[LambadaPassage], rationales: Sequence[Sequence[TargetRationale]]
 ) -> tuple[list[float], list[float]]:
     """IOU (mean) and F1 (pooled) of the first k tokens, k = 1 … FIRST."""

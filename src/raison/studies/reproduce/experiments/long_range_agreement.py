@@ -17,16 +17,16 @@ from raison.models.protocol import Model, TargetSpec
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    check_task,
-    column_field,
+    check_task_of_trial,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
 from raison.studies.reproduce.target_rationales import (
     TargetInText,
     TargetRationale,
-    find_rationales,
+    find_rationales_of_targets,
 )
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "UsableExamples",
     "find_antecedent_and_brackets",
     "long_range_agreement",
-    "usable_examples",
+    "usable_agreements",
 ]
 
 EXACT = "exact(evaluations=4000)"
@@ -45,11 +45,17 @@ EXACT = "exact(evaluations=4000)"
 class AgreementRow(ResultRow):
     """The numbers of one example."""
 
-    length: float = column_field("tokens of the rationale, the previous one counted", higher=False)
-    ratio: float | None = column_field("length by that of the smallest rationale", higher=False)
-    antecedent: float = column_field("the rationale has the antecedent", higher=True)
-    no_distractor: float = column_field("the rationale has nothing from the brackets", higher=True)
-    reached: float = column_field("the rationale is enough", higher=True)
+    length: float = experiment_column(
+        "tokens of the rationale, the previous one counted", higher=False
+    )
+    ratio: float | None = experiment_column(
+        "length by that of the smallest rationale", higher=False
+    )
+    antecedent: float = experiment_column("the rationale has the antecedent", higher=True)
+    no_distractor: float = experiment_column(
+        "the rationale has nothing from the brackets", higher=True
+    )
+    reached: float = experiment_column("the rationale is enough", higher=True)
 
 
 @dataclass(frozen=True)
@@ -116,10 +122,12 @@ def long_range_agreement(trial: Trial) -> Evaluation:
     ratio is defined for the examples of a seeded subset (`exact_count`, 0: no such column) whose smallest rationale was
     proved by the setting `exact` within its budget.
     """
-    usable = usable_examples(trial)
+    usable = usable_agreements(trial)
     notes = [usable.sentence()]
-    subset = drawn_subset(len(usable), run_setting(trial, "exact_count", 40), trial.seed)
-    smallest = smallest_lengths(trial, usable, subset)
+    subset = drawn_subset_of_agreements(
+        len(usable), setting_of_trial(trial, "exact_count", 40), trial.seed
+    )
+    smallest = smallest_lengths_of_rationales(trial, usable, subset)
     if subset:
         notes.append(
             f"The smallest rationale was proved for {len(smallest)} of {len(subset)} examples."
@@ -127,11 +135,11 @@ def long_range_agreement(trial: Trial) -> Evaluation:
 
     rows, costs = {}, {}
     for title, spec in trial.methods.items():
-        found = find_rationales(trial, title, spec, usable.targets)
+        found = find_rationales_of_targets(trial, title, spec, usable.targets)
         costs[title] = found.total_cost(len(usable))
-        rows[title] = rows_of_method(usable, found.rationales, smallest)
+        rows[title] = agreement_rows_of_method(usable, found.rationales, smallest)
     if "greedy" in rows:
-        lengths = lengths_by_relation(usable.examples, rows["greedy"], trial.seed)
+        lengths = rationale_lengths_by_relation(usable.examples, rows["greedy"], trial.seed)
         notes.append(f"Greedy's length by relation: {lengths}.")
 
     keys = ["length", "antecedent", "no_distractor", "reached"]
@@ -143,7 +151,7 @@ def long_range_agreement(trial: Trial) -> Evaluation:
     return replace(evaluation, costs=costs, texts=tuple(texts))
 
 
-def rows_of_method(
+def agreement_rows_of_method(
     usable: UsableExamples, rationales: Sequence[TargetRationale], smallest: Mapping[int, int]
 ) -> list[AgreementRow]:
     """The numbers of one method's rationales, example by example; `smallest` lengths by the number of the example."""
@@ -154,16 +162,20 @@ def rows_of_method(
     return rows
 
 
-def drawn_subset(count: int, size: int, seed: int) -> list[int]:
+def drawn_subset_of_agreements(count: int, size: int, seed: int) -> list[int]:
     """The numbers of some examples, drawn by the seed, in order."""
     drawn = np.random.default_rng(seed).permutation(count)[:size]
     return sorted(int(number) for number in drawn)
 
 
-def smallest_lengths(trial: Trial, usable: UsableExamples, subset: Sequence[int]) -> dict[int, int]:
+def smallest_lengths_of_rationales(
+    trial: Trial, usable: UsableExamples, subset: Sequence[int]
+) -> dict[int, int]:
     """Number of an example -> the length of its smallest rationale, where the search proved it."""
     targets = [usable.targets[number] for number in subset]
-    found = find_rationales(trial, "exact", run_setting(trial, "exact", EXACT), targets)
+    found = find_rationales_of_targets(
+        trial, "exact", setting_of_trial(trial, "exact", EXACT), targets
+    )
     lengths = {}
     for number, rationale in zip(subset, found.rationales, strict=True):
         if rationale.optimal:
@@ -171,30 +183,30 @@ def smallest_lengths(trial: Trial, usable: UsableExamples, subset: Sequence[int]
     return lengths
 
 
-def usable_examples(trial: Trial) -> UsableExamples:
+def usable_agreements(trial: Trial) -> UsableExamples:
     """Examples that the model gets right with and without the brackets, relation by relation in turn.
 
     Of each relation pairs are tried in a seeded order, one from each at a time, until there are `trial.count`.
     """
-    check_task(trial, "causal", "a causal language model")
+    check_task_of_trial(trial, "causal", "a causal language model")
     by_relation = fill_templates(open_dataset("analogies", data=trial.data_dir).examples)
     waiting = {}
     for relation, examples in by_relation.items():
-        waiting[relation] = shuffled_examples(examples, trial.seed)
+        waiting[relation] = shuffled_agreements(examples, trial.seed)
     usable = UsableExamples(tried=dict.fromkeys(waiting, 0), right=dict.fromkeys(waiting, 0))
     while waiting and len(usable) < trial.count:
         room = trial.count - len(usable)
         trial.step(f"{trial.run.name}: {len(usable)} of {trial.count} usable examples")
         wave: list[UsableExample] = []
         for relation in list(waiting):
-            example = next_of_single_tokens(trial.model, waiting[relation])
+            example = next_agreements_of_single_tokens(trial.model, waiting[relation])
             if example is None:
                 del waiting[relation]
             else:
                 wave.append(example)
                 usable.tried[relation] += 1
 
-        right = answered_rightly(trial.model, wave)
+        right = agreements_answered_rightly(trial.model, wave)
         for example in right[:room]:
             usable.add(example)
     if not len(usable):
@@ -204,14 +216,16 @@ def usable_examples(trial: Trial) -> UsableExamples:
     return usable
 
 
-def shuffled_examples(examples: Sequence[Example], seed: int) -> Iterator[Example]:
+def shuffled_agreements(examples: Sequence[Example], seed: int) -> Iterator[Example]:
     """The examples one by one, in an order that the seed draws."""
     order = np.random.default_rng(seed).permutation(len(examples))
     for number in order:
         yield examples[number]
 
 
-def next_of_single_tokens(model: Model, examples: Iterator[Example]) -> UsableExample | None:
+def next_agreements_of_single_tokens(
+    model: Model, examples: Iterator[Example]
+) -> UsableExample | None:
     """The next example both of whose words are single tokens."""
     for example in examples:
         found = find_antecedent_and_brackets(model, example)
@@ -227,13 +241,13 @@ def find_antecedent_and_brackets(model: Model, example: Example) -> UsableExampl
         encoding, TargetSpec(target=example.target, output="log_prob")
     )
     word = example.gold[0]
-    in_word = tokens_in_span(encoding, word.start, word.end)
+    in_word = tokens_in_agreement_span(encoding, word.start, word.end)
     if len(target.ids) > 1 or len(in_word) > 1:
         return None
 
     same_word = np.flatnonzero(encoding.ids == encoding.ids[in_word[0]])
     start, end = example.meta["aside"]
-    in_brackets = tokens_in_span(encoding, start, end)
+    in_brackets = tokens_in_agreement_span(encoding, start, end)
     return UsableExample(
         example=example,
         target=TargetInText(longer, target),
@@ -242,22 +256,22 @@ def find_antecedent_and_brackets(model: Model, example: Example) -> UsableExampl
     )
 
 
-def tokens_in_span(encoding: Encoding, start: int, end: int) -> np.ndarray:
+def tokens_in_agreement_span(encoding: Encoding, start: int, end: int) -> np.ndarray:
     """The tokens that share a character with a span of the text."""
     return np.flatnonzero((encoding.start < end) & (encoding.end > start))
 
 
-def answered_rightly(model: Model, wave: Sequence[UsableExample]) -> list[UsableExample]:
+def agreements_answered_rightly(model: Model, wave: Sequence[UsableExample]) -> list[UsableExample]:
     """Those whose answer is the model's next word with the brackets, and without them."""
     without_brackets = []
     for usable in wave:
         without_brackets.append(Example(usable.example.meta["without"]))
-    right = with_right_answer(model, wave, without_brackets)
+    right = agreements_with_right_answer(model, wave, without_brackets)
     with_brackets = [usable.example for usable in right]
-    return with_right_answer(model, right, with_brackets)
+    return agreements_with_right_answer(model, right, with_brackets)
 
 
-def with_right_answer(
+def agreements_with_right_answer(
     model: Model, wave: Sequence[UsableExample], examples: Sequence[Example]
 ) -> list[UsableExample]:
     """Those whose answer is the model's next word behind these texts."""
@@ -272,7 +286,7 @@ def with_right_answer(
     return right
 
 
-def lengths_by_relation(
+def rationale_lengths_by_relation(
     examples: Sequence[UsableExample], rows: Sequence[AgreementRow], seed: int
 ) -> str:
     """Mean length with its interval for each relation, in words."""

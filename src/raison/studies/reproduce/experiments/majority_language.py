@@ -23,9 +23,9 @@ from raison.models.protocol import Question
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
+    experiment_column,
 )
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
     "MajoritySentence",
     "majority_belief",
     "majority_sentences",
-    "token_losses",
-    "true_probability",
+    "token_losses_in_majority_language",
+    "true_probability_of_majority",
 ]
 
 LANGUAGE = "majority-class language"
@@ -47,8 +47,8 @@ BINS = 11
 class MajorityRow(ResultRow):
     """The numbers of one sentence."""
 
-    error: float = column_field("|P(1) − truth|", higher=False)
-    loss: float = column_field("mean −log f of the twenty predictions", higher=False)
+    error: float = experiment_column("|P(1) − truth|", higher=False)
+    loss: float = experiment_column("mean −log f of the twenty predictions", higher=False)
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,10 @@ class MajoritySentence:
         bits = np.array(tokens[:BITS], dtype=int)
         kept_bits = bits[self.kept]
         ones = int(kept_bits.sum())
-        return true_probability(len(kept_bits), ones)
+        return true_probability_of_majority(len(kept_bits), ones)
 
 
-def true_probability(kept: int, ones: int) -> float:
+def true_probability_of_majority(kept: int, ones: int) -> float:
     """That most of all bits are 1, of which `kept` are known and `ones` of these are 1."""
     unknown = BITS - kept
     majority = BITS // 2 + 1
@@ -99,7 +99,7 @@ def majority_belief(trial: Trial) -> Evaluation:
         truths.append(truth)
         beliefs.append(belief)
         error = abs(belief - truth)
-        losses_of_tokens = token_losses(trial, sentence.text)
+        losses_of_tokens = token_losses_in_majority_language(trial, sentence.text)
         loss = float(np.mean(losses_of_tokens))
         row = MajorityRow(error=error, loss=loss)
         rows.append(row)
@@ -116,7 +116,7 @@ def majority_belief(trial: Trial) -> Evaluation:
     (title,) = trial.methods
     columns = MajorityRow.columns()
     evaluation = evaluation_of_rows(trial, columns, {title: rows}, data=LANGUAGE, notes=[note])
-    curve = calibration_curve(truths, beliefs)
+    curve = calibration_curve_of_majority_belief(truths, beliefs)
     curves = {"calibration_curve": {title: curve}}
     return replace(evaluation, texts=tuple(texts), curves=curves)
 
@@ -158,7 +158,7 @@ def believed_probability(trial: Trial, sentence: MajoritySentence) -> float:
     return float(answer.value[0, 0])
 
 
-def token_losses(trial: Trial, text: str) -> list[float]:
+def token_losses_in_majority_language(trial: Trial, text: str) -> list[float]:
     """−log f of each token after <s>, and of the end."""
     model: Any = trial.model
     (encoding,) = model.encode([Example(text)])
@@ -179,7 +179,9 @@ def token_losses(trial: Trial, text: str) -> list[float]:
     return losses
 
 
-def calibration_curve(truths: Sequence[float], beliefs: Sequence[float]) -> list[float]:
+def calibration_curve_of_majority_belief(
+    truths: Sequence[float], beliefs: Sequence[float]
+) -> list[float]:
     """Mean belief by the true probability, in bins around 0, 0.1 … 1; where a bin is empty, its neighbours' middle."""
     scaled = np.array(truths) * (BINS - 1)
     bins = np.rint(scaled).astype(int)

@@ -42,7 +42,7 @@ class LossBySize(ResultRow):
     def numbers(self) -> Mapping[str, Number]:
         losses = {}
         for size, loss in self.losses.items():
-            losses[column_key(size)] = loss
+            losses[subset_column_key(size)] = loss
         return losses
 
 
@@ -75,25 +75,27 @@ def random_subsets(trial: Trial) -> Evaluation:
     columns = []
     for size in (*sizes, None):
         columns.append(
-            Column(column_key(size), f"mean −log f given {kept_tokens_in_words(size)}", False)
+            Column(
+                subset_column_key(size), f"mean −log f given {random_subset_in_words(size)}", False
+            )
         )
     (title,) = trial.methods
     evaluation = evaluation_of_rows(trial, columns, {title: rows}, data=run.data)
     perplexities = []
     for size in (*sizes, None):
-        mean = evaluation.cell(title, column_key(size)).value
+        mean = evaluation.cell(title, subset_column_key(size)).value
         if mean is not None:
-            perplexities.append(f"{np.exp(mean):,.1f} given {kept_tokens_in_words(size)}")
+            perplexities.append(f"{np.exp(mean):,.1f} given {random_subset_in_words(size)}")
     return replace(
         evaluation, texts=tuple(evaluated), notes=(f"Perplexity: {', '.join(perplexities)}.",)
     )
 
 
-def column_key(size: Size) -> str:
+def subset_column_key(size: Size) -> str:
     return "all" if size is None else f"of_{size}"
 
 
-def kept_tokens_in_words(size: Size) -> str:
+def random_subset_in_words(size: Size) -> str:
     """What is kept, in words."""
     if size is None:
         return "the whole context"

@@ -19,17 +19,17 @@ from raison.studies.reproduce.experiment import (
     ModelsNotMade,
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
-    titles_not_made,
+    experiment_column,
+    titles_missing_in_trial,
 )
 from raison.studies.reproduce.rationalizer_lines import (
     OWN,
     RationalizerLine,
     TextCounts,
     TokenCounts,
-    pooled_rationale_f1,
+    pooled_f1_of_rationalizer,
 )
 from raison.studies.reproduce.recipe_lines import read_recipe_lines
 
@@ -40,67 +40,69 @@ __all__ = ["RationalizerRow", "rationalizer_tables"]
 class RationalizerRow(ResultRow):
     """The numbers of one text over all seeds; None for what is not defined or was not made."""
 
-    accuracy: float | None = column_field("on the test part", higher=True, default=None)
-    rationale_f1: Share | None = column_field(
+    accuracy: float | None = experiment_column("on the test part", higher=True, default=None)
+    rationale_f1: Share | None = experiment_column(
         "tokens against what people marked, all texts together",
         higher=True,
         pooled=True,
         default=None,
     )
-    precision: Share | None = column_field(
+    precision: Share | None = experiment_column(
         "of the tokens that were kept", higher=True, pooled=True, default=None
     )
-    recall: Share | None = column_field(
+    recall: Share | None = experiment_column(
         "of the tokens that people marked", higher=True, pooled=True, default=None
     )
-    sparsity: Share | None = column_field(
+    sparsity: Share | None = experiment_column(
         "share of the tokens that is kept", higher=None, pooled=True, default=None
     )
-    empty: float | None = column_field(
+    empty: float | None = experiment_column(
         "texts of which nothing would be kept, where two tokens might", higher=False, default=None
     )
-    full: float | None = column_field(
+    full: float | None = experiment_column(
         "texts of which everything is kept", higher=False, default=None
     )
-    every_token: float | None = column_field(
+    every_token: float | None = experiment_column(
         "accuracy of the same predictor when it reads all tokens", higher=True, default=None
     )
-    front: float | None = column_field(
+    front: float | None = experiment_column(
         "accuracy with a sentence of an encyclopedia in front", higher=True, default=None
     )
-    behind: float | None = column_field(
+    behind: float | None = experiment_column(
         "accuracy with such a sentence behind", higher=True, default=None
     )
-    words: float | None = column_field(
+    words: float | None = experiment_column(
         "accuracy with 30 % of the neutral words replaced", higher=True, default=None
     )
-    front_lost: float | None = column_field(
+    front_lost: float | None = experiment_column(
         "accuracy that such a sentence in front costs", higher=False, default=None
     )
-    behind_lost: float | None = column_field("likewise behind", higher=False, default=None)
-    words_lost: float | None = column_field(
+    behind_lost: float | None = experiment_column("likewise behind", higher=False, default=None)
+    words_lost: float | None = experiment_column(
         "accuracy that other neutral words cost", higher=False, default=None
     )
-    sparsity_first: Share | None = column_field(
+    sparsity_first: Share | None = experiment_column(
         "share of the tokens of a pair's first text that is kept",
         higher=None,
         pooled=True,
         default=None,
     )
-    sparsity_second: Share | None = column_field(
+    sparsity_second: Share | None = experiment_column(
         "likewise of its second text", higher=None, pooled=True, default=None
     )
-    error: float | None = column_field("squared error of a regression", higher=False, default=None)
-    of_mean: float | None = column_field(
+    error: float | None = experiment_column(
+        "squared error of a regression", higher=False, default=None
+    )
+    of_mean: float | None = experiment_column(
         "squared error of always telling the mean of the training texts", higher=False, default=None
     )
-    chance: Share | None = column_field(
+    chance: Share | None = experiment_column(
         "share of the tokens that people marked: the precision of random ones",
         higher=None,
         pooled=True,
         default=None,
     )
-    lost: Share | None = column_field(
+    lost: Share | None = experiment_column(
         "marked tokens that were cut off with the end of a long text",
         higher=None,
         pooled=True,
@@ -127,7 +129,7 @@ class JudgedSeed:
 def rationalizer_tables(trial: Trial) -> Evaluation:
     """What the models say and select, text by text; the setting `columns` says which numbers."""
     place = Path(str(trial.model))
-    seeds = judged_seeds(trial)
+    seeds = judged_rationalizer_seeds(trial)
     made = {}
     for title, of_title in seeds.items():
         if of_title:
@@ -155,7 +157,7 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
         rows,
         data=trial.run.data,
         model="many rationalizers",
-        notes=notes_on_judged_seeds(trial, made),
+        notes=notes_on_rationalizer_seeds(trial, made),
     )
     texts = []
     for number in range(count):
@@ -163,7 +165,7 @@ def rationalizer_tables(trial: Trial) -> Evaluation:
     return replace(evaluation, texts=tuple(texts))
 
 
-def judged_seeds(trial: Trial) -> dict[str, list[JudgedSeed]]:
+def judged_rationalizer_seeds(trial: Trial) -> dict[str, list[JudgedSeed]]:
     """All seeds of each method: a kind of model, or kind:method for rationales that a method finds in it."""
     lines = read_recipe_lines(Path(str(trial.model)))
     seeds: dict[str, list[JudgedSeed]] = {}
@@ -185,18 +187,18 @@ def rationalizer_row_of_text(seeds: Sequence[JudgedSeed], number: int) -> Ration
         return RationalizerRow()
     answers = [seed.line.said[number] for seed in asked]
     answered = float(np.mean(answers))
-    front = mean_of_other_answers(asked, number, "front")
-    behind = mean_of_other_answers(asked, number, "behind")
-    words = mean_of_other_answers(asked, number, "words")
+    front = mean_of_other_rationalizer_answers(asked, number, "front")
+    behind = mean_of_other_rationalizer_answers(asked, number, "behind")
+    words = mean_of_other_rationalizer_answers(asked, number, "words")
     row = RationalizerRow(
-        every_token=mean_of_other_answers(asked, number, "every_token"),
+        every_token=mean_of_other_rationalizer_answers(asked, number, "every_token"),
         front=front,
         behind=behind,
         words=words,
-        front_lost=accuracy_lost(answered, front),
-        behind_lost=accuracy_lost(answered, behind),
-        words_lost=accuracy_lost(answered, words),
-        of_mean=mean_of_other_answers(asked, number, "of_mean"),
+        front_lost=accuracy_lost_by_rationalizer(answered, front),
+        behind_lost=accuracy_lost_by_rationalizer(answered, behind),
+        words_lost=accuracy_lost_by_rationalizer(answered, words),
+        of_mean=mean_of_other_rationalizer_answers(asked, number, "of_mean"),
     )
     if asked[0].line.regression:
         row = replace(row, error=answered)
@@ -209,11 +211,13 @@ def rationalizer_row_of_text(seeds: Sequence[JudgedSeed], number: int) -> Ration
         if of_text is not None:
             counts.append(of_text)
     if counts:
-        return with_selection(row, counts)
+        return row_with_rationalizer_selection(row, counts)
     return row
 
 
-def mean_of_other_answers(seeds: Sequence[JudgedSeed], number: int, kind: str) -> float | None:
+def mean_of_other_rationalizer_answers(
+    seeds: Sequence[JudgedSeed], number: int, kind: str
+) -> float | None:
     """The mean of one kind of `OtherAnswers` over the seeds that were asked about this text so."""
     values = []
     for seed in seeds:
@@ -225,12 +229,14 @@ def mean_of_other_answers(seeds: Sequence[JudgedSeed], number: int, kind: str) -
     return None
 
 
-def accuracy_lost(before: float, after: float | None) -> float | None:
+def accuracy_lost_by_rationalizer(before: float, after: float | None) -> float | None:
     """How much is lost, where it was measured."""
     return None if after is None else before - after
 
 
-def with_selection(row: RationalizerRow, counts: Sequence[TextCounts]) -> RationalizerRow:
+def row_with_rationalizer_selection(
+    row: RationalizerRow, counts: Sequence[TextCounts]
+) -> RationalizerRow:
     """The row with what was selected in this text, all seeds together."""
     total = TextCounts()
     empty, full = [], []
@@ -263,24 +269,26 @@ def with_selection(row: RationalizerRow, counts: Sequence[TextCounts]) -> Ration
     return row
 
 
-def notes_on_judged_seeds(trial: Trial, made: Mapping[str, Sequence[JudgedSeed]]) -> list[str]:
+def notes_on_rationalizer_seeds(
+    trial: Trial, made: Mapping[str, Sequence[JudgedSeed]]
+) -> list[str]:
     """What a reader must know about the models."""
-    notes = [number_of_seeds(made)]
-    if missing := titles_not_made(trial, made):
+    notes = [number_of_rationalizer_seeds(made)]
+    if missing := titles_missing_in_trial(trial, made):
         notes.append(missing)
     ranges = []
     for title, seeds in made.items():
-        if of_title := ranges_over_seeds(title, seeds):
+        if of_title := ranges_over_rationalizer_seeds(title, seeds):
             ranges.append(of_title)
     if ranges:
         all_ranges = "; ".join(ranges)
         notes.append(f"How far seeds lie apart in accuracy and F1: {all_ranges}.")
     first = next(iter(made.values()))
-    notes.append(texts_left_out(first[0]))
+    notes.append(texts_left_out_by_rationalizer(first[0]))
     return notes
 
 
-def number_of_seeds(made: Mapping[str, Sequence[JudgedSeed]]) -> str:
+def number_of_rationalizer_seeds(made: Mapping[str, Sequence[JudgedSeed]]) -> str:
     """How many seeds the kinds of models have: most, and those that have another number."""
     counts = [len(seeds) for seeds in made.values()]
     most = max(set(counts), key=counts.count)
@@ -294,7 +302,7 @@ def number_of_seeds(made: Mapping[str, Sequence[JudgedSeed]]) -> str:
     return f"Seeds: {most} each, but {exceptions}."
 
 
-def ranges_over_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
+def ranges_over_rationalizer_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
     """The smallest and the largest number of any seed."""
     if len(seeds) < 2:
         return ""
@@ -305,7 +313,7 @@ def ranges_over_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
     f1s = []
     for seed in seeds:
         if any(seed.counts.marked):
-            f1s.append(pooled_rationale_f1(seed.counts))
+            f1s.append(pooled_f1_of_rationalizer(seed.counts))
     ranges = []
     for numbers in (accuracies, f1s):
         if numbers:
@@ -315,7 +323,7 @@ def ranges_over_seeds(title: str, seeds: Sequence[JudgedSeed]) -> str:
     return ""
 
 
-def texts_left_out(seed: JudgedSeed) -> str:
+def texts_left_out_by_rationalizer(seed: JudgedSeed) -> str:
     """Training texts that stand in other parts as well, and texts that were cut."""
     left = seed.line.left
     if left == 1:

@@ -24,9 +24,9 @@ from raison.studies.random_parts import measure_random_parts
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
+    experiment_column,
 )
 from raison.studies.word_repetition import WordRepetition, frequent_words, repetition_of_word
 
@@ -43,8 +43,10 @@ Curve = dict[str, list[float]]
 class RepetitionRow(ResultRow):
     """The numbers of one word."""
 
-    repeats: float = column_field("mean f(w | w)", higher=False)
-    top: float = column_field("share of the positions at which w is the first choice", higher=False)
+    repeats: float = experiment_column("mean f(w | w)", higher=False)
+    top: float = experiment_column(
+        "share of the positions at which w is the first choice", higher=False
+    )
 
 
 @experiment("repetition")
@@ -83,11 +85,11 @@ def repeated_words(trial: Trial) -> Evaluation:
 
     rows = {}
     for title, place in trial.methods.items():
-        rows[title] = [row_of_place(repetition, place) for repetition in repetitions]
+        rows[title] = [row_of_repeated_word(repetition, place) for repetition in repetitions]
     last = size - 1
     notes = [
         f"The {len(words)} most frequent words of {run.data} that are one token, at the positions 1 to {last}.",
-        perplexity_sentence(model, texts, size, trial.seed),
+        perplexity_beside_repeated_words(model, texts, size, trial.seed),
     ]
     columns = RepetitionRow.columns()
     evaluation = evaluation_of_rows(trial, columns, rows, data=run.data, notes=notes)
@@ -96,14 +98,14 @@ def repeated_words(trial: Trial) -> Evaluation:
         by_position.append(repetition.alone)
         by_distance.append(repetition.beside)
     curves = {
-        "repetition_curve": curve_of_the_and_mean(words, by_position),
-        "distance_curve": curve_of_the_and_mean(words, by_distance),
+        "repetition_curve": repeated_word_curves(words, by_position),
+        "distance_curve": repeated_word_curves(words, by_distance),
     }
     evaluated = [EvaluatedText(word.strip(), word) for word in words]
     return replace(evaluation, texts=tuple(evaluated), curves=curves)
 
 
-def curve_of_the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
+def repeated_word_curves(words: Sequence[str], values: Sequence[np.ndarray]) -> Curve:
     """The curve of "the", if it is there, and the mean of all."""
     curves = {}
     if THE in words:
@@ -114,7 +116,7 @@ def curve_of_the_and_mean(words: Sequence[str], values: Sequence[np.ndarray]) ->
     return curves
 
 
-def row_of_place(repetition: WordRepetition, place: str) -> RepetitionRow:
+def row_of_repeated_word(repetition: WordRepetition, place: str) -> RepetitionRow:
     """The numbers of a word that stands at the first position, at later ones, or beside another word."""
     if place == "beside":
         repeated = repetition.beside
@@ -130,7 +132,7 @@ def row_of_place(repetition: WordRepetition, place: str) -> RepetitionRow:
     return RepetitionRow(repeats=repeats, top=top)
 
 
-def perplexity_sentence(
+def perplexity_beside_repeated_words(
     model: TransformersWriter, texts: Sequence[Example], size: int, seed: int
 ) -> str:
     """How well the model reads whole contexts and parts of them, in words."""

@@ -9,13 +9,13 @@ from raison.core.evaluation import Evaluation
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
-    run_setting,
+    experiment_column,
+    setting_of_trial,
 )
-from raison.studies.reproduce.experiments.long_range_agreement import usable_examples
-from raison.studies.reproduce.target_rationales import find_rationales
+from raison.studies.reproduce.experiments.long_range_agreement import usable_agreements
+from raison.studies.reproduce.target_rationales import find_rationales_of_targets
 
 __all__ = ["CostRow", "search_cost"]
 
@@ -24,12 +24,14 @@ __all__ = ["CostRow", "search_cost"]
 class CostRow(ResultRow):
     """The numbers of one example."""
 
-    cpu_seconds: float = column_field("of the process, for one example alone", higher=False)
-    token_forwards: float = column_field(
+    cpu_seconds: float = experiment_column("of the process, for one example alone", higher=False)
+    token_forwards: float = experiment_column(
         "tokens pushed through the blocks, for one example", higher=False
     )
-    length: float = column_field("tokens of the rationale, the previous one counted", higher=False)
-    proved: float = column_field(
+    length: float = experiment_column(
+        "tokens of the rationale, the previous one counted", higher=False
+    )
+    proved: float = experiment_column(
         "no smaller rationale exists, and the search knows it", higher=True
     )
 
@@ -41,16 +43,16 @@ def search_cost(trial: Trial) -> Evaluation:
     The setting `removal` names for a title what absence means in its search (mask: the whole text runs for every set);
     the others use the model's default. The check of the answer, which every search makes, is part of the cost.
     """
-    usable = usable_examples(trial)
+    usable = usable_agreements(trial)
     no_removals: dict[str, str] = {}
-    removals: Mapping[str, str] = run_setting(trial, "removal", no_removals)
-    find_rationales(
+    removals: Mapping[str, str] = setting_of_trial(trial, "removal", no_removals)
+    find_rationales_of_targets(
         trial, "warming up", "greedy(largest=1)", usable.targets[:1]
     )  # what is made once is nobody's cost
 
     rows = {}
     for title, spec in trial.methods.items():
-        found = find_rationales(
+        found = find_rationales_of_targets(
             trial, title, spec, usable.targets, removal=removals.get(title), group=1
         )
         rows_of_method = []

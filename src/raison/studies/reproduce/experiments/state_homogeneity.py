@@ -22,15 +22,15 @@ from raison.rationalizers.stored_config import MODEL_TYPE
 from raison.studies.reproduce.experiment import (
     ResultRow,
     Trial,
-    column_field,
     evaluation_of_rows,
     experiment,
+    experiment_column,
 )
 
 __all__ = [
     "HomogeneityRow",
     "LayerStates",
-    "encoder_of_folder",
+    "encoder_for_homogeneity",
     "state_homogeneity",
     "states_by_layer",
 ]
@@ -42,16 +42,16 @@ LONGEST = 256  # tokens of a text
 class HomogeneityRow(ResultRow):
     """The numbers of one text."""
 
-    spread_first: float = column_field(
+    spread_first: float = experiment_column(
         "trace of the covariance of token states behind the first block", higher=None
     )
-    spread_middle: float = column_field("behind two thirds of the blocks", higher=None)
-    spread_last: float = column_field("behind the last block", higher=None)
-    cosine_first: float = column_field(
+    spread_middle: float = experiment_column("behind two thirds of the blocks", higher=None)
+    spread_last: float = experiment_column("behind the last block", higher=None)
+    cosine_first: float = experiment_column(
         "mean cosine of two tokens' states behind the first block", higher=None
     )
-    cosine_middle: float = column_field("behind two thirds of the blocks", higher=None)
-    cosine_last: float = column_field("behind the last block", higher=None)
+    cosine_middle: float = experiment_column("behind two thirds of the blocks", higher=None)
+    cosine_last: float = experiment_column("behind the last block", higher=None)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def state_homogeneity(trial: Trial) -> Evaluation:
 
 def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> LayerStates:
     """How alike the token states of each text are in one encoder."""
-    encoder, tokenizer = encoder_of_folder(place, name)
+    encoder, tokenizer = encoder_for_homogeneity(place, name)
     special = torch.tensor(special_ids(tokenizer))
     spreads, cosines = [], []
     for example in examples:
@@ -131,7 +131,7 @@ def states_by_layer(place: Path, name: str, examples: Sequence[Example]) -> Laye
     return LayerStates(np.array(spreads), np.array(cosines))
 
 
-def encoder_of_folder(place: Path, name: str) -> tuple[Any, Any]:
+def encoder_for_homogeneity(place: Path, name: str) -> tuple[Any, Any]:
     """The encoder of a folder, a rationalizer's or an ordinary model's, or of a model that raison knows."""
     folder = place / name
     if model_type_of_folder(folder) == MODEL_TYPE:
