@@ -1,4 +1,4 @@
-"""Write the index of files at the end of ARCHITECTURE.md: each file with its classes and its first sentence.
+"""Write the index of files at the end of ARCHITECTURE.md: what each file holds, and what it offers to others.
 
 python docs/file_index.py            # rewrite the index
 python docs/file_index.py --check    # fail if it is out of date (the tests do this)
@@ -24,12 +24,25 @@ ALIKE = {
 
 
 def file_entry(path: Path) -> str:
-    """The line about one file: its name, its classes, and the first sentence of its docstring."""
+    """The line about one file: its name, the first sentence of its docstring, its classes and what it exports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-    classes = ", ".join(f"`{name}`" for name in names if not name.startswith("_"))
-    in_brackets = f" ({classes})" if classes else ""
-    return f"- `{path.name}`{in_brackets}: {first_sentence(tree)}"
+    exported = exported_names(tree)
+    names = []
+    for node in tree.body:
+        is_class = isinstance(node, ast.ClassDef)
+        is_exported_function = isinstance(node, ast.FunctionDef) and node.name in exported
+        if (is_class and not node.name.startswith("_")) or is_exported_function:
+            names.append(f"`{node.name}`")
+    offers = f" {', '.join(dict.fromkeys(names))}" if names else ""
+    return f"- `{path.name}`: {first_sentence(tree)}{offers}"
+
+
+def exported_names(tree: ast.Module) -> set[str]:
+    """The names in a file's `__all__`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return {name.value for name in ast.walk(node.value) if isinstance(name, ast.Constant)}
+    return set()
 
 
 def first_sentence(tree: ast.Module) -> str:
@@ -44,10 +57,11 @@ def folder_index(folder: Path) -> list[str]:
     """The lines about one folder: a heading, and a line for each file."""
     name = folder.relative_to(SOURCE).as_posix()
     title = "raison/" if name == "." else f"{name}/"
-    if name in ALIKE:
-        return [f"### `{title}`", "", ALIKE[name], ""]
-
     files = [path for path in sorted(folder.glob("*.py")) if path.name != "__init__.py"]
+    if name in ALIKE:
+        names = ", ".join(f"`{path.stem}`" for path in files)
+        return [f"### `{title}`", "", f"{ALIKE[name]} {names}", ""]
+
     entries = [file_entry(path) for path in files]
     return [f"### `{title}`", "", *entries, ""] if entries else []
 
@@ -57,7 +71,7 @@ def index() -> str:
     folders = sorted({path.parent for path in SOURCE.rglob("*.py")})
     lines = [
         HEADING,
-        "Written by `python docs/file_index.py` from the classes and the first sentence of each file.",
+        "Written by `python docs/file_index.py` from the first sentence of each file, its classes and what it exports.",
         "",
     ]
     for folder in folders:

@@ -1,4 +1,4 @@
-"""The `raison` command: all subcommands put together, errors as sentences, closed streams, exit codes."""
+"""The `raison` command: its app, its version, and standard streams that the shell closed."""
 
 from __future__ import annotations
 

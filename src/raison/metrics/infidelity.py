@@ -54,18 +54,18 @@ class Infidelity(Metric):
         before = answers.value[0]
         effects = before - answers.value[1:]
         foretold = removed @ subject.scores
-        missed = mean_square(best_scaling_for_infidelity(foretold, effects) - effects)
-        missed_by_zeros = mean_square(effects)
+        missed = mean_square_of_infidelity(best_scaling_for_infidelity(foretold, effects) - effects)
+        missed_by_zeros = mean_square_of_infidelity(effects)
         infidelity = missed / missed_by_zeros if missed_by_zeros > 0 else 0.0
         return {
             "infidelity": infidelity,
-            "raw_infidelity": mean_square(foretold - effects),
+            "raw_infidelity": mean_square_of_infidelity(foretold - effects),
         }
 
 
 def best_scaling_for_infidelity(foretold: np.ndarray, effects: np.ndarray) -> np.ndarray:
     """β · foretold with the β ≥ 0 that is nearest to the effects: max(0, E[foretold · effect] / E[foretold²])."""
-    power = mean_square(foretold)
+    power = mean_square_of_infidelity(foretold)
     if not power > 0:
         return foretold
     products = foretold * effects
@@ -73,7 +73,7 @@ def best_scaling_for_infidelity(foretold: np.ndarray, effects: np.ndarray) -> np
     return foretold * max(0.0, beta)
 
 
-def mean_square(values: np.ndarray) -> float:
+def mean_square_of_infidelity(values: np.ndarray) -> float:
     """The mean of the squares."""
     squares = values**2
     return float(squares.mean())

@@ -152,7 +152,7 @@ def run_blocks(
         entering = None if gates else states
         gates.append(Gate(block, kept, entering, factor))
     if states is not None:
-        inputs = without_words(encoder, inputs, states)
+        inputs = block_inputs_without_words(encoder, inputs, states)
     short_encoder = encoder_with_blocks(encoder, path, gates)
     kept.output = short_encoder(**inputs).last_hidden_state
     return kept
@@ -163,7 +163,7 @@ def apply_final_norm(
 ) -> torch.Tensor:
     """States from between two blocks as they would leave the encoder: behind its final norm, where it has one."""
     path, blocks = blocks_of_encoder(encoder)
-    arguments = without_words(encoder, inputs, states)
+    arguments = block_inputs_without_words(encoder, inputs, states)
     for block_output in (states, (states,)):  # blocks of some families give a tuple
         constant = Constant(block_output, blocks[0])
         norm_alone = encoder_with_blocks(encoder, path, [constant])
@@ -175,7 +175,9 @@ def apply_final_norm(
     )
 
 
-def without_words(encoder: PreTrainedModel, inputs: Inputs, states: torch.Tensor) -> Inputs:
+def block_inputs_without_words(
+    encoder: PreTrainedModel, inputs: Inputs, states: torch.Tensor
+) -> Inputs:
     """The arguments with blank embeddings in the place of words, since `states` enter instead."""
     width = cast(nn.Embedding, encoder.get_input_embeddings()).embedding_dim
     others = {name: tensor for name, tensor in inputs.items() if name != "input_ids"}

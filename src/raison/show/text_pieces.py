@@ -23,7 +23,7 @@ __all__ = [
     "gold_characters",
     "is_selected_piece",
     "is_unproved_selection",
-    "shorten_pieces",
+    "shorten_text_pieces",
     "strongest_weight_of_piece",
     "text_passages",
 ]
@@ -180,7 +180,7 @@ def strongest_weight_of_piece(piece: TextPiece, weights: np.ndarray) -> float:
     return max(of_units, key=abs)
 
 
-def shorten_pieces(
+def shorten_text_pieces(
     pieces: Sequence[TextPiece], explanation: Explanation, tail: bool, dots: str = "… "
 ) -> list[TextPiece]:
     """The pieces without the middle of long stretches in which nothing is selected or gold.

@@ -14,7 +14,7 @@ from raison.core.text_splitting import split_words
 from raison.core.units import group_tokens
 from raison.show import to_figure
 from raison.show.rationale_matrix import CHOSEN, matrix_of_rationales
-from raison.show.text_pieces import TextPiece, gold_characters, shorten_pieces, text_passages
+from raison.show.text_pieces import TextPiece, gold_characters, shorten_text_pieces, text_passages
 
 drawing = pytest.mark.skipif(find_spec("matplotlib") is None, reason="pictures need matplotlib")
 TEXT = "My dog barked all night at the"
@@ -136,7 +136,7 @@ def test_a_line_break_with_a_score_is_seen_with_gold_as_without():
 def test_gold_is_not_left_out_of_a_long_text():
     explanation = barked()
     dull = [TextPiece("far away " * 40)]
-    left = shorten_pieces([*dull, TextPiece("dog", gold=True), *dull], explanation, tail=True)
+    left = shorten_text_pieces([*dull, TextPiece("dog", gold=True), *dull], explanation, tail=True)
     assert [piece.text for piece in left if piece.gold] == ["dog"]
     assert len("".join(piece.text for piece in left)) < 600
 

@@ -157,7 +157,7 @@ def disk_errors_as_model_errors(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise disk_is_full_error(name) from error
+            raise cache_disk_full_error(name) from error
         reason = error.strerror or error
         raise ModelError(
             f"{name!r} can't be put into the cache {cache_root()} ({reason}): set RAISON_CACHE to a folder "
@@ -167,11 +167,11 @@ def disk_errors_as_model_errors(name: str) -> Iterator[None]:
         Exception
     ) as error:  # safetensors and the download clients say it with exceptions of their own
         if "No space left" in str(error):
-            raise disk_is_full_error(name) from error
+            raise cache_disk_full_error(name) from error
         raise
 
 
-def disk_is_full_error(name: str) -> ModelError:
+def cache_disk_full_error(name: str) -> ModelError:
     root = cache_root()
     return ModelError(
         f"The disk is full, so {name!r} can't be put into the cache {root}: make room, or set RAISON_CACHE to a "

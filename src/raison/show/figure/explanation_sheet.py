@@ -44,7 +44,7 @@ from raison.show.text_pieces import (
     answer_passages,
     is_selected_piece,
     is_unproved_selection,
-    shorten_pieces,
+    shorten_text_pieces,
     strongest_weight_of_piece,
     text_passages,
 )
@@ -145,7 +145,7 @@ class ExplanationSheet(TypesetSheet):
                 self.write_line([clean_text(passage.name)], "quiet", SMALL)
             pieces: Sequence[TextPiece] = passage.pieces
             if shorten:
-                pieces = shorten_pieces(pieces, explanation, tail=True)
+                pieces = shorten_text_pieces(pieces, explanation, tail=True)
             self.write(self.words_of_pieces(pieces, explanation, difference))
 
     def add_answer(self, explanation: Explanation, grounding: Grounding) -> None:
@@ -167,7 +167,7 @@ class ExplanationSheet(TypesetSheet):
             needed = finding.selected or finding.necessary
             pieces: Sequence[TextPiece] = passage.pieces
             if long or not needed:
-                pieces = shorten_pieces(pieces, explanation, tail=needed)
+                pieces = shorten_text_pieces(pieces, explanation, tail=needed)
             words = self.words_of_pieces(pieces, explanation)
             if needed:
                 self.write(words)

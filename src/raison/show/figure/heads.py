@@ -89,7 +89,7 @@ def heads_figure(selection: HeadSelection) -> Figure:
     notes = [(statistics.corpus, QUIET)]
     if selection.empty_blocks:
         notes.append((f"no head in {list_head_blocks(selection.empty_blocks)}", ALARM))
-    counts = [count_heads_of_block(selection, row) for row in range(rows)]
+    counts = [counts_in_head_figure(selection, row) for row in range(rows)]
     rules = selection.rules()
 
     ruler = WordRuler()
@@ -134,7 +134,7 @@ def draw_heads_legend(axes: Axes, grid: HeadsGrid, rules: Sequence[str]) -> None
         top += 0.24
 
 
-def count_heads_of_block(selection: HeadSelection, row: int) -> str:
+def counts_in_head_figure(selection: HeadSelection, row: int) -> str:
     """How many heads of each kind a block has."""
     syntactic = int(selection.syntactic[row].sum())
     positional = int(selection.positional[row].sum())

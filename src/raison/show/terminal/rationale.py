@@ -23,7 +23,7 @@ from raison.show.rationale_sentences import (
 from raison.show.terminal.columns import terminal_passage_grid
 from raison.show.terminal.style import TerminalStyle
 from raison.show.text_formats import clean_text
-from raison.show.text_pieces import answer_passages, shorten_pieces, text_passages
+from raison.show.text_pieces import answer_passages, shorten_text_pieces, text_passages
 
 __all__ = [
     "terminal_certificate_lines",
@@ -68,7 +68,7 @@ def terminal_grounded_answer(
 
     for finding, passage in zip(grounding.passages, answer_passages(explanation), strict=True):
         is_needed = finding.selected or finding.necessary
-        pieces = shorten_pieces(passage.pieces, explanation, is_needed, f"{style.dots} ")
+        pieces = shorten_text_pieces(passage.pieces, explanation, is_needed, f"{style.dots} ")
         text = style.rationale_text(pieces, explanation)
         yield Text(" ")
         yield terminal_passage_name(finding, style)
