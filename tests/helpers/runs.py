@@ -109,7 +109,7 @@ def children_of(pid: int) -> list[int]:
     return [child for child, path in names if path.exists() and b"spawn_main" in path.read_bytes()]
 
 
-def actors_below(pid: int, title: bytes = b"ray::Actor") -> list[int]:
+def actors_below(pid: int, title: bytes = b"ray::WorkerActor") -> list[int]:
     """Processes of Ray's that descend from a process, by how their command line begins: workers, mostly."""
     parents: dict[int, int] = {}
     names: dict[int, bytes] = {}

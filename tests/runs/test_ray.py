@@ -154,7 +154,9 @@ def strike(kind: str, machines: Machines, driver: Driver, rng: random.Random | N
         machines.refill()
         machines.lose(rng.randrange(len(machines.nodes)) if rng is not None else 0)
         return True
-    victims = actors_below(os.getpid(), {"worker": b"ray::Actor", "actor": b"ray::Marks"}[kind])
+    victims = actors_below(
+        os.getpid(), {"worker": b"ray::WorkerActor", "actor": b"ray::WorkMarks"}[kind]
+    )
     if not victims:
         return False
     with suppress(ProcessLookupError):
